@@ -78,7 +78,7 @@ def tool(host: Host) -> Tool:
 
 
 def _locks(host: Host) -> Iterator[Lock]:
-    """Yield a lock for each host: not of an image, but of what installs reprobuild."""
+    """Yield a lock for each host, of what installs reprobuild and not of an image."""
     here = ".".join(platform.python_version_tuple()[:2])
     for suite, python in HOSTS.items():
         wanted = DebianRequest(suite=suite, architecture=architecture(), python=python, apt=PROGRAMS)

@@ -29,12 +29,12 @@ from .tool import Tool, tool
 
 _BLOCK = 512
 _RECORD = 20 * _BLOCK
-"""What a tar's size is a multiple of (POSIX.1-2008, pax)."""
+"""Record size of a tar, in bytes (POSIX.1-2008, pax)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """What a bundle has become."""
+    """A written bundle."""
 
     sha256: str
     size: int

@@ -52,7 +52,7 @@ def sign_options(function: F) -> F:
 def signer_of(
     key: Path | None, command: str | None, public: Path | None, host: Host
 ) -> Signer | CommandSigner | None:
-    """Return who signs; None where nobody does. A private key that everybody can read is reported."""
+    """Return the signer, or None. Warns of a private key that everybody can read."""
     if key is not None and (command is not None or public is not None):
         raise click.UsageError("pass --sign-key, or --sign-command with --sign-public, not both")
     if (command is None) != (public is None):

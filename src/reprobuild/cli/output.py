@@ -48,7 +48,7 @@ def image_facts(found: Image) -> dict[str, Any]:
 
 
 def to_stderr(text: str) -> None:
-    """Write a line to standard error, with what a terminal would obey escaped."""
+    """Write a line to standard error, with control characters escaped."""
     click.echo(printable(text), err=True)
 
 

@@ -188,7 +188,7 @@ def _show(
     json_: bool,
     now: Receipt | None,
 ) -> None:
-    """Write what came of it; ``now`` is the receipt of a run.
+    """Write the result; ``now`` is the receipt of the run, if there was one.
 
     Raises `RepeatError` with the first thing that is not as it was.
     """

@@ -100,7 +100,7 @@ def show_batch(found: Sequence[TriedModel], run: ProgramRun, *, json_: bool) -> 
 
 
 def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
-    """Write how a run compares with a baseline. Raises `RepeatError` unless it is as it has to be."""
+    """Write how a run compares with a baseline. Raises `RepeatError` if it does not match."""
     differing = len(found.distances)
     largest = max((row.ulp or 0 for row in found.distances), default=0)
     if found.kinds:
@@ -133,7 +133,7 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
 
 
 def show_resumed(found: Resumed, stopped: ProgramRun, *, json_: bool) -> None:
-    """Write what came of a stop. Raises `RepeatError` unless it ended with the same bits."""
+    """Write the result of a resumed run. Raises `RepeatError` unless it ended with the same bits."""
     if found.problem:
         line = f"nothing can be said of the stop: {found.problem}"
     elif found.holds:

@@ -245,7 +245,7 @@ def _is_vote_of(document: bytes, key: Key, found: Evidenced) -> bool:
 
 
 def _retested(found: Evidenced, judged: Judgement, gpu: Gpu, host: Host) -> str:
-    """Run the self-test here and hold its results against those that were reported."""
+    """Run the self-test here and compare its results with those that were reported."""
     if found.kept is None:
         raise EvidenceError(
             f"{found.name} cannot be tested: no engine here has it",

@@ -42,18 +42,18 @@ class TwiceContainer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The views' own folders, at the engine."""
+    """The folders of the views, as the engine sees them."""
 
     place: str
     """Where they are on the engine's machine."""
     skip: int
-    """How many first parts of a path in the tar do not count."""
+    """Number of leading path components in the tar to strip."""
     read: Callable[[], AbstractContextManager[IO[bytes]]]
     """Opens a tar of what is in them."""
 
 
 class TwiceEngine(Protocol):
-    """What Docker and Podman do in ways of their own, for one run."""
+    """Operations of one run that differ between Docker and Podman."""
 
     def views(self, tar: bytes) -> AbstractContextManager[Views]:
         """Make the folders that a tar has, for as long as the run lasts."""

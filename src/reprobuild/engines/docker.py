@@ -182,7 +182,7 @@ class DockerEngine(ContainerEngine):
 
     @property
     def pulled(self) -> Callable[[str], AbstractContextManager[bool]] | None:
-        """What pulls into the older store of a daemon on this machine; see `protocols.Taker`.
+        """Function that pulls into the older store of a local daemon; see `protocols.Taker`.
 
         There ``docker load`` writes every file twice, one layer after the other.
         """

@@ -39,7 +39,7 @@ _TMPFS_BYTES = 64 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuAccess:
-    """What to add to a container."""
+    """The options to add to a container."""
 
     devices: Sequence[Device]
     binds: Sequence[Bind] = ()
@@ -245,7 +245,7 @@ def _from_cdi(devices: Mapping[str, _CdiDevice], visible: Mapping[str, str]) -> 
 
 
 def _joined(parts: Sequence[GpuAccess], visible: Mapping[str, str]) -> GpuAccess:
-    """Return what several files ask for as one."""
+    """Merge the edits of several files."""
     hooks: dict[str, list[Mapping[str, Any]]] = {}
     for part in parts:
         for kind, calls in part.hooks.items():

@@ -37,12 +37,12 @@ _TAR = "application/vnd.oci.image.layer.v1.tar"
 _BYTES = "application/octet-stream"
 
 _Answer = tuple[str, int, bytes | Path]
-"""Type and size of what a path answers, and itself, or the blob that it is inflated from."""
+"""Content type, size and content of each path, or the blob to inflate for it."""
 
 
 @contextmanager
 def offered(images: ImageStore, image: Image, *, known: int) -> Iterator[str]:
-    """Offer the layers of an image of the store as a carrier, for the time of the block.
+    """Serve the layers of an image in the store as a carrier during the block.
 
     Gives its reference, ``HOST:PORT/REPOSITORY@DIGEST``; the repository's name is a secret, so that other
     users of the machine cannot ask. ``known``: how many of the lowest layers the daemon has. It asks for one

@@ -23,10 +23,10 @@ _HIGHEST = 2**31
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Whom a program runs as."""
+    """The user that a program runs as."""
 
     ids: tuple[int, int]
-    """Of user and group."""
+    """Numeric IDs of user and group."""
     home: str
     """The home directory; ``/`` where the image has no such user, as with Docker and runc."""
     named: bool

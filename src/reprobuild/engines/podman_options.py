@@ -12,7 +12,7 @@ from .gpu import KIND, gpu_access, has_cdi
 
 
 def limit_options(limits: Limits) -> list[str]:
-    """Return the options that hold a container to some limits."""
+    """Return the options that enforce a container's limits."""
     found = [] if limits.memory is None else [f"--memory={limits.memory}b"]
     return found if limits.processes is None else [*found, f"--pids-limit={limits.processes}"]
 

@@ -162,7 +162,7 @@ class _Written(Reader):
         self._removed: set[str] = set()
 
     def device(self, block: bytes, path: str) -> str:
-        """Allow the one node that overlayfs makes for what was removed."""
+        """Allow the device node by which overlayfs marks a removed file."""
         if block[156:157] == b"3" and (number(block[329:337], "n"), number(block[337:345], "n")) == (0, 0):
             return "0:0"
         raise LayerRefused(f"{path!r} is a device node")

@@ -37,7 +37,7 @@ class Arrivals:
             return sha256 not in self._missing
 
     def wait(self, wanted: Collection[str] | None = None) -> None:
-        """Return when some files are there, or all. Raises `Stopped` as `has`."""
+        """Wait for some files, by default for all. Raises `Stopped` as `has`."""
         with self._changed:
             while self._missing if wanted is None else not self._missing.isdisjoint(wanted):
                 self._check()
@@ -49,13 +49,13 @@ class Arrivals:
             self._listeners.append(listener)
 
     def came(self, sha256: str) -> None:
-        """Tell that a file is in the store."""
+        """Report that a file is in the store."""
         with self._changed:
             self._missing.discard(sha256)
         self._tell()
 
     def fail(self) -> None:
-        """Tell that some file will not come."""
+        """Report that a file cannot be downloaded."""
         self._failed = True
         self._tell()
 

@@ -36,7 +36,7 @@ def registry_of(reference: Reference) -> Registry:
 def fetch_base(
     base: BaseImage, platform: str, store: Store, console: Console, patience: Patience | None = None
 ) -> None:
-    """Make all layers of a lock's base image present in the store, verified and those of its digest.
+    """Download all layers of a lock's base image into the store and verify them against its digest.
 
     Raises `LockError` where the lock says something else of the image than the manifest with the locked
     digest, `RegistryError`, and `FetchError` for bytes that are not those of the digest.

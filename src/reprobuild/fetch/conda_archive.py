@@ -28,7 +28,7 @@ from .wheel_zip import BAD_ARCHIVE, hold_layout
 MOST_DOCUMENT = 256 << 20
 """Bytes of a file below ``info/`` that is read as a whole."""
 _MOST_LISTED = 32 << 20
-"""Bytes of one where many packages are read at once, before anything has verified them."""
+"""The same while many unverified packages are read concurrently."""
 
 Kind = Literal["file", "link", "dir"]
 
@@ -40,7 +40,7 @@ _BROKEN = (*BAD_ARCHIVE, LayerRefused, zstandard.ZstdError, OSError, KeyError, T
 
 @dataclass(slots=True)
 class Contents:
-    """What a package puts into a prefix."""
+    """The files that a package installs into a prefix."""
 
     paths: dict[str, Kind] = field(default_factory=dict)
     """Those of ``paths.json``, as the archive has them."""

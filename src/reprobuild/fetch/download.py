@@ -27,7 +27,7 @@ LARGEST = 1 << 40
 """Bytes of a locked file; the largest layers and wheels have a hundredth of it."""
 
 CHUNK = 1 << 20
-"""Bytes between two looks at `Stop`; also what a broken connection may lose."""
+"""Bytes between two checks of `Stop`; also the most that a broken connection loses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +77,7 @@ class Stop:
         self._open: set[urllib3.BaseHTTPResponse] = set()
 
     def set(self) -> None:
-        """Make every `check` and every running or later read end."""
+        """Stop the work: every `check` and every read ends from now on."""
         with self._lock:
             self._event.set()
             for raw in self._open:
@@ -97,7 +97,7 @@ class Stop:
 
     @contextmanager
     def watching(self, response: requests.Response) -> Iterator[None]:
-        """Break this response off when it is set."""
+        """Abort this response as soon as it is set."""
         with self._lock:
             self._open.add(response.raw)
         try:
@@ -150,7 +150,7 @@ class Download:
             raise
 
     def _take_up(self) -> None:
-        """Hash the partial file of an earlier run, and seek to its end."""
+        """Resume the partial file of an earlier run: hash it and seek to its end."""
         if self._partial.size() > self._artifact.size:
             self._partial.discard()
         with storage_errors(self._partial.path):

@@ -56,7 +56,7 @@ def refusal_of(response: requests.Response, gone: str) -> Again | FetchError:
 def failure_of(
     url: str, error: requests.RequestException | urllib3.exceptions.HTTPError
 ) -> Again | FetchError:
-    """Say what an exchange that broke means."""
+    """Return the error for a connection that failed."""
     chain = list(_chain(error))
     host, reason = host_of(url), _reason(chain)
     if any(isinstance(link, ssl.SSLCertVerificationError) for link in chain):
@@ -78,7 +78,7 @@ def reason_of(error: Exception) -> str:
 
 
 def summary_of(filename: str, errors: Sequence[FetchError]) -> FetchError:
-    """Make one error of those of a file's addresses."""
+    """Combine the errors of a file's addresses into one."""
     said = dict.fromkeys(error.message for error in errors)
     return FetchError(f"{filename}: {'; '.join(said)}", hint=errors[0].hint)
 

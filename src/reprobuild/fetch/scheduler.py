@@ -39,7 +39,7 @@ one costs a round trip; so both the line and the server are kept busy, and a mis
 seen early."""
 
 MOST_FAILURES = 8
-"""With so many the cause is a common one, and the rest is not tried."""
+"""After this many failures the cause is a common one, and the rest is not tried."""
 
 MOST_SHOWN = 5
 
@@ -171,7 +171,7 @@ def _check_space(store: Store, missing: Sequence[Wanted], total: int, console: C
 
 
 class _Crew:
-    """The threads, what is left to do, and what went wrong."""
+    """The worker threads, the remaining files, and the failures."""
 
     def __init__(
         self,

@@ -110,7 +110,7 @@ def _hold_member(file: IO[bytes], info: zipfile.ZipInfo) -> int:
 
 
 def _hold_end(file: IO[bytes], archive: zipfile.ZipFile) -> None:
-    """Hold what follows the directory: perhaps the records of 64 bits, the end, and a comment."""
+    """Validate what follows the directory: optional ZIP64 records, the end record, and a comment."""
     members = archive.infolist()
     entries = sum(46 + len(_encoded(info)) + len(info.extra) + len(info.comment) for info in members)
     file.seek(archive.start_dir + entries)

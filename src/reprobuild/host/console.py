@@ -32,7 +32,7 @@ _UNSEEN = {*"\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0", *map(chr, range(
 """Characters that Unicode calls printable, and that have no ink: fillers, and selectors of variants."""
 
 ERASED = "\r\x1b[K"
-"""What empties the line of a terminal."""
+"""Escape sequence that clears the line of a terminal."""
 
 _OFTEN = 30.0
 """Ticks until a running step is repeated without a terminal; doubles each time."""
@@ -129,7 +129,7 @@ class Console:
         self._line("warning:", "yellow", text)
 
     def detail(self, text: str) -> None:
-        """Say how far the step that was last printed has come; shown by the `clock`."""
+        """Set the progress of the current step, which the `clock` shows."""
         with self._printing:
             self._detail = text
 

@@ -69,7 +69,7 @@ class Groups:
         return ["sh", "-c", _JOIN, "sh", *files, "--", *argv]
 
     def reached(self) -> Controller | None:
-        """Return the bound that the programs have reached; None: none."""
+        """Return the limit that the programs have reached, or None."""
         for controller in self.bounded:
             for folder in self.folders:
                 for name, key in _EVENTS[controller]:

@@ -65,7 +65,7 @@ class Guard:
         return _text(self._limits.memory or 0) if self._groups.reached() == "memory" else ""
 
     def reached(self, process_id: int) -> str | None:
-        """Return the limit that a run has reached, by the process ID of `command`; None: none."""
+        """Return the limit that a run has reached, by the process ID of `command`, or None."""
         found = self._groups.reached()
         memory, processes = self._limits.memory, self._limits.processes
         counted = {"memory": memory, "pids": processes}

@@ -14,7 +14,7 @@ PROGRAMS = ("unshare", "setpriv", "prlimit", "pivot_root", "mount", "umount", "t
 """What keeps a stranger's program apart; every Debian has them, a small container image may not."""
 
 OF_USERS = ("newuidmap", "newgidmap")
-"""What an ordinary user needs beside them."""
+"""Programs that an ordinary user needs in addition."""
 
 
 def check_programs() -> None:

@@ -17,10 +17,10 @@ SCARCE = {
 """What to do where the kernel has no more of something, which is the fault of no file and no program."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""What a disk answers that has no room, no inode or no quota left."""
+"""Error numbers of a disk without free space, inodes or quota."""
 
 UNREADABLE = (errno.EIO, errno.EUCLEAN, errno.EBADMSG)
-"""What a disk or a file system answers that has lost the bytes of a file."""
+"""Error numbers of a disk or file system that has lost the content of a file."""
 
 
 _OTHER_TIME = re.compile(

@@ -24,7 +24,7 @@ class PageCache:
     """Release of pages during one task, until the disk makes it wait too long. Thread-safe."""
 
     def __init__(self, *, keeps: bool = False) -> None:
-        """``keeps``: whether everything stays, since somebody reads it soon."""
+        """``keeps``: whether to drop nothing, because the files are read again soon."""
         self._left = 0.0 if keeps else _MOST_WAITED
         self._mutex = threading.Lock()
 
@@ -50,11 +50,11 @@ class Passed:
         self._cache, self._descriptor = cache, descriptor
         self._new: list[tuple[int, int]] = []
         self._begun: list[tuple[int, int]] = []
-        """Those that may not have been on the disk yet."""
+        """Ranges that may not be on the disk yet."""
         self._size = 0
 
     def add(self, start: int, size: int) -> None:
-        """Count one more."""
+        """Add a range."""
         self._new.append((start, size))
         self._size += size
         if self._size >= _STEP:

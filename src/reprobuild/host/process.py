@@ -53,7 +53,7 @@ OUTPUT_LIMIT = 256 << 20
 """Bytes that a process may write on standard output or standard error before it is stopped."""
 
 _AT_THE_END = 'cat >/dev/null; for each in 1 2 3 4 5; do "$@" && exit; sleep 0.2; done'
-"""The pipe is at its end when nobody has the other one any more."""
+"""Shell script that runs its arguments once standard input ends, that is, when no writer is left."""
 
 _PIPE = 1 << 16
 _WATCH_SECONDS = 0.2
@@ -120,7 +120,7 @@ class Guarding(Protocol):
         """Return the command that runs ``argv`` within the limits."""
 
     def reached(self, process_id: int) -> str | None:
-        """Return the limit that the process has reached; None: none."""
+        """Return the limit that the process has reached, or None."""
 
 
 @dataclass(frozen=True, slots=True)

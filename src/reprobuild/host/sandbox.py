@@ -78,7 +78,7 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """What to run, and what of the host it gets: by default no network, no capability, no writing."""
+    """A command and its access to the host: by default no network, no capability, nothing writable."""
 
     argv: Sequence[str]
     env: Mapping[str, str]
@@ -91,7 +91,7 @@ class Task:
     """Whether the root can be written; what is written lands in the run's folder ``upper``."""
     network: Literal["none", "host"] = "none"
     capabilities: Sequence[str] = ()
-    """Those that it gets, without ``CAP_``."""
+    """Capabilities, without the prefix ``CAP_``."""
     all_ids: bool = False
     """Whether an ordinary user's program has other users than root too; see `namespaces.prefix`."""
     user: tuple[int, int] = (0, 0)

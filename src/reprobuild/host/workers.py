@@ -15,7 +15,7 @@ _ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=N
 
 
 class WorkEndedError(Exception):
-    """What this thread works for has failed; nobody waits for its result."""
+    """The work that this thread belongs to has failed; its result is not needed."""
 
 
 def end_with(event: threading.Event) -> None:

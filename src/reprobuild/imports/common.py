@@ -31,7 +31,7 @@ from .read_for import ReadFor, allows, holds, python_release, reading_for, targe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Imported:
-    """What a file asks for."""
+    """The requirements and settings of an imported file."""
 
     origin: str
     """The file, for messages."""
@@ -50,7 +50,7 @@ class Imported:
     conda: tuple[str, ...] = ()
     """Match specs."""
     cuda: str | None = None
-    """Where the origin says it itself; else the pins may."""
+    """The CUDA that the file itself names; otherwise the pins may decide it."""
     index: TorchIndex | None = None
     """``pytorch`` where the file names PyTorch's own index."""
     loosened: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Keys:
 
 
 def without_pins(imported: Imported, names: Collection[str]) -> Imported:
-    """Return what is asked for without the versions and hashes of some packages; it names what was left out.
+    """Return the import without the versions and hashes of some packages; it lists what was left out.
 
     Raises `RequestError` for a name that the file does not pin.
     """

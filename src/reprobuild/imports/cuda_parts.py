@@ -17,7 +17,7 @@ _OF_TORCH = re.compile(
 
 
 def line_on_cuda_parts(imported: Imported) -> str:
-    """Return a line on what `without_cuda_parts` leaves out; empty where that is nothing."""
+    """Return a message that names what `without_cuda_parts` leaves out; empty if nothing."""
     if gone := _cuda_parts(imported):
         return f"{imported.origin}: left out, since torch for the CPU does not require it: {', '.join(gone)}"
     return ""

@@ -38,7 +38,7 @@ def is_kept(path: str, size: int) -> bool:
 
 
 def read_image(tree: ImageTree, image: str) -> Imported:
-    """Return what an image has; ``image`` is what the user calls it.
+    """Return the packages of an image; ``image`` is the user's name for it.
 
     Raises `ImageError` where it has no Python, and `RequestError` for packages that no index has.
     """

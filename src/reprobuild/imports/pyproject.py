@@ -370,7 +370,7 @@ def _without_itself(
     file: Path,
     markers: Mapping[str, str],
 ) -> list[Stated]:
-    """Replace ``ours[plot]`` among a project's own dependencies by what its extra ``plot`` holds."""
+    """Replace ``ours[plot]`` in a project's own dependencies with those of its extra ``plot``."""
     kept: list[Stated] = []
     done: set[str] = set()
     todo = list(found)

@@ -104,7 +104,7 @@ def _under(line: str, marker: Marker | None, place: str) -> str:
 def _without_itself(
     lines: Sequence[str], project: str, optional: Mapping[str, Sequence[str]], place: str
 ) -> list[str]:
-    """Replace ``ours[plot]`` among a project's own requirements by what its extra ``plot`` holds."""
+    """Replace ``ours[plot]`` in a project's own requirements with those of its extra ``plot``."""
     known: dict[str, list[str]] = {}
 
     def expanded(texts: Sequence[str]) -> list[str]:

@@ -38,7 +38,7 @@ class LockedPin(NamedTuple):
     """The branch, tag or commit that the project asked git for; None: the lock does not say."""
 
     def __str__(self) -> str:
-        """Return it as a message names it."""
+        """Return its name for messages."""
         if self.requirement.url is None:
             return f"{self.requirement.name} {self.version}"
         return _plain_text(self.requirement) + (f" ({self.ref})" if self.ref else "")
@@ -123,7 +123,7 @@ def _fits(wanted: Requirement, locked: LockedPin) -> bool:
 
 
 def _address(url: str) -> tuple[tuple[str, str, str], str]:
-    """Return what tells an address from others, and the branch, tag or commit of git in it."""
+    """Return an address in comparable form, and the git branch, tag or commit in it."""
     parts = urlsplit(url.removeprefix("git+"))
     path, ref = unquote(parts.path), ""
     if url.startswith("git+") and "@" in path:

@@ -72,9 +72,9 @@ class _Asked(NamedTuple):
 class _Line(NamedTuple):
     asked: _Asked
     when: tuple[Marker, ...]
-    """All hold where it counts."""
+    """Markers that must all be true."""
     unless: tuple[Marker, ...] = ()
-    """Of sources before this one, which count where they hold."""
+    """Markers of earlier sources, which take precedence where they are true."""
     extra: str | None = None
     """That of pyproject.toml; in a lock it is in the marker."""
 

@@ -72,13 +72,13 @@ _NO_TORCH = f"torch ; {NEVER}"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
-    """What a tool's table says of packages that no requirement names."""
+    """The rules of a tool's table: constraints, overrides and a cut-off date."""
 
     constraints: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     """With a marker that never holds: left out wherever it is required."""
     exclude_newer: date | None = None
-    """The last whole day of what may be used."""
+    """The last whole day whose releases may be used."""
     ignored: tuple[str, ...] = ()
     """One line for each key that has no effect here."""
 

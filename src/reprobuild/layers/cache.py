@@ -83,7 +83,7 @@ class LayerCache:
         return cached
 
     def _place(self, name: str) -> str:
-        """Return under what name to keep something that is made now."""
+        """Return the name under which to store a new entry."""
         return f"{name}-{self._mark}" if self._is_private else name
 
     def _read(self, name: str) -> Cached | None:

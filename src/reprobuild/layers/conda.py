@@ -178,7 +178,7 @@ def _refuse_second_copies(paths: Iterable[str], lock: Lock) -> None:
 
 
 def _name_scripts(paths: Iterable[str], console: Console) -> None:
-    """Say what conda would run, at installation and in every shell. A channel's list does not tell it."""
+    """Warn of the scripts that conda runs at installation and in every shell; channels do not list them."""
     paths = sorted(paths)
     found = [match[1] for path in paths if (match := re.fullmatch(r"bin/\.([^/]*-link\.sh)", path))]
     if found:
@@ -217,7 +217,7 @@ def write_packages(
 
 
 def stage_sources(roots: Sequence[Path], site: str, stage: Path) -> Mapping[str, int]:
-    """Lay aside the modules of some layers that have no bytecode yet, in the compiler's stage.
+    """Copy the modules of these layers that lack bytecode to the compiler's staging folder.
 
     Returns the bytes of each by its path in the image, without a leading slash. Links are not followed.
     """

@@ -27,7 +27,7 @@ MOST_WHEEL_LAYERS = 90
 """containerd takes 127 layers; a derived image needs some of them."""
 
 MOST_CONDA_LAYERS = 50
-"""Of them, where there are conda packages."""
+"""The limit if there are conda packages."""
 
 _LEAST_WHEEL_LAYERS = 20
 
@@ -41,12 +41,12 @@ P = TypeVar("P", PythonPackage, CondaPackage)
 
 
 SYSTEM = ("base", "debian", "python")
-"""The kinds of the layers that are there before the environment, in their order."""
+"""Kinds of the layers below the environment, lowest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LayerPlan:
-    """A layer to be."""
+    """A planned layer."""
 
     kind: Literal["base", "debian", "python", "conda", "environment", "wheels"]
     title: str

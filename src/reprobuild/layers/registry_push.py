@@ -26,7 +26,7 @@ _PATHS_TYPE = "application/vnd.reprobuild.paths.v1+json"
 def publish_layers(
     lock: Lock, image: Image, images: ImageStore, target: Target, host: Host, *, record: LayerRecord
 ) -> LayerRecord:
-    """Push the data for `registry_pull.take_layers` with an image; return the record with its layers.
+    """Push what `registry_pull.take_layers` needs of an image; return the record with its layers.
 
     ``lock`` is the image's own. Raises `ImageError` where its layers were not made here or are gone,
     `RegistryError`, `StorageError`.

@@ -123,7 +123,7 @@ class Schedule:
     def _submit(
         self, pool: ThreadPoolExecutor, work: Callable[[], Any], then: Callable[[Any], object]
     ) -> None:
-        """Have a thread do some work, and this one what follows from it, or raise its failure."""
+        """Run work in a thread, and what follows from its result, or its failure, in this one."""
         future: Future[Any] = pool.submit(work)
         future.add_done_callback(lambda done: self._events.put(lambda: then(done.result())))
 
@@ -302,7 +302,7 @@ class Schedule:
         return [found[layer.key] for layer in layers]
 
     def _compile(self) -> None:
-        """Start the interpreter on all that is written, unless it is at work."""
+        """Start compiling all staged files, unless the interpreter is running."""
         if not self._settled or self._folders is None or self._compiling:
             return
         batch = [n for n, draft in self._open.items() if draft.step == "written"]

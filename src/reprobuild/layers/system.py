@@ -27,7 +27,7 @@ class SystemLayers:
         self._cache = drafts.cache
 
     def artifacts(self) -> list[str]:
-        """Return the sha256 of what it is made of, beside the base image."""
+        """Return the sha256 of its artifacts, without those of the base image."""
         standalone = [] if self._lock.standalone is None else [self._lock.standalone.sha256]
         return [*(p.sha256 for p in self._lock.debian), *standalone]
 

@@ -63,7 +63,7 @@ class LaidOut:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folder, finished or not."""
+        """Close the folder, finished or not."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -92,7 +92,7 @@ class WheelLayer:
             (self._aside / archive).rename(stage / archive)
 
     def write_bytecode(self, stage: Path) -> None:
-        """Write what the compiler has left for the Python files of the packages, sorted by path.
+        """Write the compiled bytecode of the packages, sorted by path.
 
         Raises `BuildError` where it is anything else than their bytecode.
         """

@@ -138,7 +138,7 @@ def _entry(tables: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
 
 
 def _can_be_told(every: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether `_wheels_for` finds each platform's wheel among those of all; not of what is built."""
+    """Whether `_wheels_for` selects the right wheel for each platform from the merged list of all wheels."""
     if not all("wheels" in table for table in every.values()):
         return False
     wheels = _entry(list(every.values()), "")["wheels"]

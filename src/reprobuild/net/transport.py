@@ -39,7 +39,7 @@ _PIECE = 1 << 16
 
 
 class StalledError(TimeoutError):
-    """A peer sends so little that its answer would never end."""
+    """A peer sends too slowly for its answer to end."""
 
 
 class EndlessError(http.client.HTTPException):
@@ -129,7 +129,7 @@ class _Answer(requests.Response):
 
 
 class _PacedReader(RawIOBase):
-    """What a peer sends in answer to one request. Only the time spent waiting for it counts."""
+    """Reads the answer to one request, and counts the time spent waiting for the peer."""
 
     def __init__(self, inner: RawIOBase) -> None:
         self._inner = inner

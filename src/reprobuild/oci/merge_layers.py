@@ -43,7 +43,7 @@ class KeptContents(dict[str, bytes]):
 
 @dataclass(slots=True)
 class LayerFiles:
-    """What a layer puts over those below."""
+    """The changes that a layer makes to those below."""
 
     entries: dict[str, Record] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class LayerFiles:
     emptied: list[str] = field(default_factory=list)
 
     def drop(self, path: str) -> None:
-        """Take a path out, if it is there."""
+        """Remove a path, if present."""
         self.entries.pop(path, None)
         self.links.pop(path, None)
 

@@ -151,7 +151,7 @@ class Hashed(RawIOBase):
         return "sha256:" + self._hash.hexdigest()
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -164,7 +164,7 @@ class Hashed(RawIOBase):
 
 
 class _Chunks(RawIOBase):
-    """A file out of an iterator."""
+    """A readable file over an iterator of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks, self._rest = iter(chunks), memoryview(b"")

@@ -178,7 +178,7 @@ def lock_of(env: Env, host: Host, platform: str | None = None) -> Lock:
 
 
 def lock_to_build(lock: Lock, host: Host) -> Lock:
-    """Return the lock of what a build here really puts in: with this reprobuild's own files.
+    """Return the lock with this reprobuild's own files, which a build here uses.
 
     The image carries that lock, so what it says of itself is true. Warns where it is not the one given.
     """

@@ -102,7 +102,7 @@ stamp, or the classes of ``datetime``. Counters (``time.time()``) go on: builds 
 
 
 def main() -> int:
-    """Do what the argument says; the status is 0 where a wheel or a list came of it."""
+    """Run the command of the argument; exit with 0 if it produced a wheel or a list."""
     task = json.loads(sys.argv[1])
     if sys.argv[2:] == ["hook"]:
         return hook(task)

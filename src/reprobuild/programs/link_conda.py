@@ -38,7 +38,7 @@ async def _link(folder: Path, prefix: str, archives: list[Path], rattler: Any) -
 
 
 def main(folder: Path, prefix: str, packages: str, *archives: str) -> None:
-    """Link, and write what came of it."""
+    """Link the packages and write the result."""
     sys.path.append(packages)
     import rattler  # noqa: PLC0415 -- where it is has only now been told
 

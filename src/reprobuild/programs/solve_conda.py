@@ -80,7 +80,7 @@ def _package(record: rattler.RepoDataRecord) -> dict[str, Any]:
 
 
 def main(answer: Path) -> None:
-    """Solve, and write what came of it."""
+    """Solve and write the result."""
     job = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_FSIZE, (job["largest"], job["largest"]))
     said: dict[str, Any]

@@ -58,7 +58,7 @@ def own_files() -> OwnFiles:
 
 
 def other_files(lock: Lock) -> str:
-    """Describe in one line how this release's own files differ from a lock's; empty: not at all."""
+    """Describe in one line how this release's own files differ from a lock's; empty if they do not."""
     mine, locked = own_files(), lock.own_files
     if locked is None:
         return f"the lock does not name reprobuild's own files; this is reprobuild {mine.version}"

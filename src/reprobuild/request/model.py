@@ -72,7 +72,7 @@ class Conda:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What the image shall hold. Make one with `parse` or `from_dict`, which check every field."""
+    """The requested content of an image. Create one with `parse` or `from_dict`, which check every field."""
 
     name: str
     """Names the files ``envs/NAME.toml`` and ``envs/pylock.NAME.toml``: lower case, digits, single dashes."""
@@ -127,7 +127,7 @@ class Request:
     kernels: Kernels = field(default_factory=Kernels)
     """What torch.compile and Triton choose by timing."""
     user: ImageUser | None = None
-    """Whom the image's programs run as, beside the users of its system; None: root."""
+    """The user that the image's programs run as, added to those of its system; None: root."""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the image beside those that reprobuild sets, sorted by name."""
 

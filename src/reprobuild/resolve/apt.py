@@ -280,7 +280,7 @@ def _spec(filename: str) -> str:
 
 
 def legible(result: Completed) -> str:
-    """Return what apt complains of, without the lines of its progress."""
+    """Return apt's errors and warnings, without its progress output."""
     text = scrub((result.stdout + b"\n" + result.stderr).decode("utf-8", "replace"))
     lines = [line for line in text.splitlines() if line.strip() and not _PROGRESS.match(line)]
     return "\n".join(lines[-15:])

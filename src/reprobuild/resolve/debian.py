@@ -29,7 +29,7 @@ only ``ensurepip`` would need python3.X-venv, and pip is a locked wheel."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebianRequest:
-    """What the Debian part of a lock depends on; equal ones need no new resolve."""
+    """The inputs of the Debian part of a lock; equal inputs need no new resolve."""
 
     suite: str
     architecture: str

@@ -19,7 +19,7 @@ from .target import glibc_here, glibc_of
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What a request wants of it, for one machine."""
+    """The system that a request needs on one machine."""
 
     request: Request
     machine: str

@@ -144,7 +144,7 @@ class SourcePackages:
         return self._placed[text]
 
     def failures(self, names: Collection[str]) -> list[str]:
-        """Return a line for each of some packages that was withdrawn."""
+        """Return a message for each of these packages that was yanked."""
         return [self._failed[name] for name in sorted(set(names)) if name in self._failed]
 
     def standins(self) -> Mapping[str, bytes]:
@@ -274,7 +274,7 @@ class SourcePackages:
     def _with_recipe(
         self, name: str, version: str, source: SourceArchive, make: Callable[[Recipe], _T]
     ) -> tuple[_T, Recipe]:
-        """Do something with the recipe of a release: the existing lock's, the last one, or a new one."""
+        """Call a function with a release's recipe: the existing lock's, the last one, or a new one."""
         torch = next((p.version for p in self._found if p.name == "torch"), None)
         if (recipe := self._recipe_before(name, version, source)) is not None:
             return make(recipe), recipe
@@ -440,5 +440,5 @@ def _checked(text: str) -> str:
 
 
 def _last(said: str) -> str:
-    """Return the last line of what a build said."""
+    """Return the last line of a build's output."""
     return said.strip().rpartition("\n")[2][:200]

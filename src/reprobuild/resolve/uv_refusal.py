@@ -20,7 +20,7 @@ from ..errors import ResolveError
 REASONS = "the Python packages cannot be resolved: "
 """Precedes uv's reasons why no version fits."""
 CORRECT = "correct the versions or names in the request"
-"""The hint where nothing better is known."""
+"""The default hint."""
 
 _MOST_LINES = 20
 """Of uv's reasons; of a large request it gives thousands."""
@@ -92,7 +92,7 @@ class UnreachableError(ResolveError):
 
 
 class UnreadError(ResolveError):
-    """uv has failed in words that are not known here: what it is about is not known either."""
+    """uv failed with a message that is not recognized, so the cause is unknown."""
 
 
 def refused(said: str, *, backend: str | None = None) -> RefusedError | UnreachableError | UnreadError:

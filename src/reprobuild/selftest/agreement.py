@@ -70,7 +70,7 @@ def _agreement(
 PROGRAM = "self-test program"
 """What `kind` calls the program: another one computes other results."""
 UNKNOWN = "not known"
-"""What `kind` says of a fact that the machine does not tell: then not even equal facts are comparable."""
+"""Marks an unknown fact in `kind`: machines with unknown facts are never comparable."""
 
 
 def kind(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
@@ -125,7 +125,7 @@ _OF_ALL_GPUS = ("ranks-nccl", "torch-seed")
 
 
 def _setting(gpu: Mapping[str, Any], key: str) -> str:
-    """Return a fact about a GPU. A missing one was not recorded by the program of that version."""
+    """Return a fact about a GPU, or that the self-test of that version did not record it."""
     value = gpu.get(key, "not asked for")
     return UNKNOWN if value is None else str(value)
 

@@ -22,7 +22,7 @@ from .run import Gpu, Runner
 
 _MOST_SEAL = 1024
 _ONCE = "-"
-"""In a seal in the place of circumstances that are not known."""
+"""Stands for unknown circumstances in a seal."""
 
 
 def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
@@ -38,7 +38,7 @@ def keep(report: SelfTestReport, folder: Path, where: str | None) -> None:
 
 
 def forget(digest: str, folder: Path) -> None:
-    """Let nobody rely on the report of its battery that an image has. Raises `StorageError`."""
+    """Invalidate the battery report of an image. Raises `StorageError`."""
     with storage_errors(folder):
         _seal(folder, digest).unlink(missing_ok=True)
         _file(folder, digest, "battery").unlink(missing_ok=True)

@@ -210,7 +210,7 @@ _PLAIN = (str, *NUMBER, bool, NoneType)
 _VALUES: Types = {"type": str, "data": str}
 _DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
 HEAD: Types = {"schema": int, "program": str, "mode": str, "versions": dict, "scope": dict, "gpu": dict}
-"""Of each report that the program writes."""
+"""Keys of every report that the program writes, with their types."""
 _REPORT: Types = {**HEAD, "verdict": str, "checks": list, "seconds": NUMBER, "peak_memory_bytes": int}
 _CHECK: Types = {
     "name": str,

@@ -26,14 +26,14 @@ RUNS = ("alone", "busy 1", "busy 2")
 
 _READY = ("idle", "mixed", "allocated", "completing", "reserved", "planned")
 _FLAGS = "~#!%$@^-+"
-"""What sinfo(1) puts behind a state that is ready all the same."""
+"""Suffixes of sinfo(1) that leave a state usable."""
 
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 _PURPOSE = "for --slurm, on a machine that may submit jobs"
 _MOST_SECONDS = 120
-"""For a scheduler's answer."""
+"""Time limit in seconds for an answer of the scheduler."""
 _EVERY = 2.0
 """Seconds between two questions to the scheduler, which serves all of the cluster."""
 
@@ -69,7 +69,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A node without all of its reports, and why."""
+    """A node with missing reports, and the reason."""
 
     node: str
     reason: str
@@ -250,7 +250,7 @@ def _read(folder: Path, number: int, node: str, state: str) -> tuple[list[Machin
 
 
 def _last(folder: Path, number: int, run: int) -> str:
-    """Return the last words of a run, or of its task."""
+    """Return the end of the log of a run, or of its task."""
     for name in (f"{number}-{run}.log", f"{number}.log"):
         if lines := _text(folder / name).strip().splitlines():
             return lines[-1][:300]

@@ -69,7 +69,7 @@ def facts(report: SelfTestReport) -> dict[str, Any]:
 
 
 def unproven(report: SelfTestReport) -> list[tuple[str, str]]:
-    """Return the rows of the checks that show nothing, with their reasons."""
+    """Return rows for the checks that are inconclusive or were not run, with their reasons."""
     rows = []
     rest: tuple[tuple[str, Status], ...] = ("unsure", "inconclusive"), ("not run", "not-run")
     for title, status in rest:

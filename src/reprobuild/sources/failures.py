@@ -69,7 +69,7 @@ def wants_old_setuptools(said: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
-    """What a build that failed had, and what is known of its package."""
+    """The environment of a failed build, and what is known about its package."""
 
     name: str
     """Of the package, normalised."""
@@ -134,7 +134,7 @@ _MOST_LINES = 15
 
 
 def last_lines(said: str) -> str:
-    """Return the end of what a build printed, without the calls that led there but for the package's own.
+    """Return the end of a build's output, with only the package's own frames of a traceback.
 
     Of a traceback stay the exception and the frames of the package's files: not those of this program, of
     Python or of the build backend.

@@ -106,7 +106,7 @@ def read_commit(url: str, commit: str, ref: str, folder: Path) -> list[TreeEntry
 
 
 class _Memory:
-    """Holds a git to `_MOST_MEMORY`; a guard of `run`."""
+    """Limits git to `_MOST_MEMORY`; a guard of `run`."""
 
     limits: Sequence[str] = ()
 
@@ -121,7 +121,7 @@ class _Memory:
 
 
 class _Budget(_Memory):
-    """Holds all fetches of one commit to `MOST_FETCHED` and `_SECONDS`; a guard of `run`."""
+    """Limits all fetches of one commit to `MOST_FETCHED` and `_SECONDS`; a guard of `run`."""
 
     def __init__(self, folder: Path, shown: str) -> None:
         self.folder, self._shown = folder, shown
@@ -367,7 +367,7 @@ def _git(
 
 
 def _last(done: Completed) -> str:
-    """Return what git says of a failure: the first error, from which the rest follows, else the last line."""
+    """Return git's reason for a failure: its first error, otherwise the last line."""
     lines = [
         line.strip() for line in scrub(done.stderr.decode("utf-8", "replace")).splitlines() if line.strip()
     ]

@@ -319,7 +319,7 @@ def metadata_of(wheel: Path, title: str) -> bytes:
 
 
 def _note(record: Path, noted: Sequence[str | int]) -> None:
-    """Write a record, sealed: with one letter of it changed, another wheel would be locked."""
+    """Write a sealed record, so that damage cannot lead to another locked wheel."""
     atomic_write(record, sealed(record.name, json.dumps(noted).encode()), sync=False)
 
 
@@ -363,4 +363,4 @@ def _account(one: Path, two: Path) -> str:
 
 
 _ACCOUNT = 40
-"""Lines of diffoscope's account."""
+"""Most lines of diffoscope's output that are quoted."""

@@ -39,13 +39,13 @@ STATUS = "exit status"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Baseline:
-    """What a file of ``--record`` holds."""
+    """The content of a file of ``--record``."""
 
     machine: Mapping[str, str]
     """What decides which bits are right: versions, CPU, threads."""
     streams: Sequence[Stream]
     status: int | None
-    """That of the program's end."""
+    """The program's exit status."""
     stdout: Sequence[str]
     files: Mapping[str, str]
     evidence: Evidence

@@ -122,7 +122,7 @@ def _place(table: Table, key: str) -> ProgramLine:
 
 
 _LEFT_OUT = ("not tried", "not compared")
-"""How notes begin that limit the verdict."""
+"""Prefixes of notes that limit the verdict."""
 
 
 def worst(found: Sequence[TriedModel]) -> TriedModel | None:
@@ -221,7 +221,7 @@ def _said(model: TriedModel) -> str:
 
 
 def batch_dict(found: Sequence[TriedModel]) -> dict[str, Any]:
-    """Return the report for programs."""
+    """Return the report for JSON."""
     model = worst(found)
     return {
         "batch": "unknown" if model is None else model.verdict,

@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cause:
-    """What the trace found first."""
+    """The first finding of the trace."""
 
     kind: Kind
     operation: str

@@ -36,7 +36,7 @@ class Moved:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
-    """What became of a program's operations."""
+    """The comparison of a program's operations in two images."""
 
     moved: tuple[Moved, ...]
     """One entry a line, operation and module: those that moved by themselves first, each in the program's

@@ -277,7 +277,7 @@ def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) ->
 
 
 def _windows(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield what is made of some values of a place in a row, as NumPy does of the folds of a search."""
+    """Yield sums, means and deviations of consecutive values of a place, as over the folds of a search."""
     places: dict[tuple[SiteKey, int], list[float]] = defaultdict(list)
     for item in items:
         if item.site[0] == "value" and not isinstance(item.value, str):

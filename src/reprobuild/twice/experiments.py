@@ -65,7 +65,7 @@ class Suspect:
 
 
 def suspects(cause: Cause) -> list[Suspect]:
-    """Return what may be it, the likeliest first."""
+    """Return the suspects, the likeliest first."""
     found: list[Suspect] = []
     given = [each for each in cause.candidates if each.kind != "hint"]
     clocks = tuple(each for each in given if each.kind == "clock")
@@ -96,7 +96,7 @@ def suspects(cause: Cause) -> list[Suspect]:
 
 
 def _seldom(suspect: Suspect) -> bool:
-    """Order what mostly names something behind the rest."""
+    """Sort sources that mostly make names behind the others."""
     return any(is_drawn_name(each) or each.kind in ("process", "name") for each in suspect.candidates)
 
 
@@ -206,6 +206,6 @@ def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Sus
 
 
 def _doubted(cause: Cause, trials: Sequence[Trial]) -> bool:
-    """Return whether experiments speak against what the trace only supposed."""
+    """Whether the experiments contradict a cause that the trace only suggested."""
     computed = cause.kind in ("operation", "uninitialised", "race")
     return bool(trials) and bool(cause.candidates) and not computed

@@ -15,10 +15,10 @@ from .records import Operation, ProgramLine, Source, Stream
 SHORTLY = 8
 """Values from outside between one that makes a seed and the seeding: seeds of other generators, and so on."""
 _CHANGING = re.compile(r"\btmp[a-z0-9_]{8}|\d+")
-"""What the names of folders have of the day or of chance."""
+"""Dates and random parts in the names of folders."""
 _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}")
 _SEEDS = ("clock", "process", "machine", "entropy", "draw", "address", "name")
-"""What a program may make a seed of."""
+"""Kinds of values that programs make seeds of."""
 _ORDER = (
     "seed",
     "draw",

@@ -9,7 +9,7 @@ _DOCUMENTED = "PyTorch's documentation of torch.use_deterministic_algorithms"
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Why something does not repeat, what to do about it, and who says so."""
+    """A known cause: why something does not repeat, the remedy, and the source for both."""
 
     why: str
     remedy: str
@@ -107,7 +107,7 @@ MOVED = Remedy(
     "PyTorch's documentation of torch.distributed",
 )
 UNSEEDED_HINT = "a generator that the system seeds"
-"""What the recorder calls a line that may do so."""
+"""The recorder's label of a line that may let the system seed a generator."""
 ORDER = Remedy(
     "the data came in another order",
     "give the DataLoader a seeded generator (torch.Generator().manual_seed(SEED)), and sort names and sets",

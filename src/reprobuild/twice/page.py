@@ -35,10 +35,10 @@ class PageProcess:
     """Parts reported elsewhere: an unseeded generator differs in each run."""
     left_out: int
     points: list[tuple[float, float, str]]
-    """Of the distances, in pixels, with what each is."""
+    """Points of the distance plot, in pixels, each with its label."""
     highest: str
     ticks: list[tuple[float, str]]
-    """Of the distances' axis."""
+    """Ticks of the distance axis: position and label."""
     ends: tuple[str, str]
     """What the axis of the moments begins and ends with."""
 
@@ -140,7 +140,7 @@ def _matters(row: TimelineRow) -> bool:
 
 
 def _ticks(most: float) -> list[tuple[float, str]]:
-    """Return where the axis of distances has which number; ``most`` is the logarithm of the largest."""
+    """Return position and label of each tick of the axis; ``most`` is the logarithm of the largest."""
     found: dict[str, float] = {}
     for log in (most * part / 4 for part in range(5)):
         value = round(2**log - 1)

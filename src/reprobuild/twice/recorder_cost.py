@@ -20,7 +20,7 @@ class RecorderCost:
 
     @property
     def percent(self) -> float:
-        """What a step took longer, in percent of one without the recorder."""
+        """Overhead per step, in percent of a step without the recorder."""
         return 100 * (self.recorded / self.plain - 1)
 
 

@@ -217,7 +217,7 @@ def ulp_text(distance: int | None) -> str:
 
 
 def notes(found: Comparison) -> list[str]:
-    """Say what could not be seen, and what differed without an effect."""
+    """Return notes on what was not observed, and on differences without effect."""
     streams = found.runs[0].streams
     result = []
     if not any(stream.torch for stream in streams):
@@ -236,7 +236,7 @@ def notes(found: Comparison) -> list[str]:
 
 
 def _cached(found: Comparison) -> list[str]:
-    """Say what of caches was not compared, and whether it differs."""
+    """Return a note on caches, which are not compared, and whether they differ."""
     one, other = found.runs[0].cached, found.runs[found.other - 1].cached
     paths = sorted(one.keys() | other.keys())
     if not paths:
@@ -263,7 +263,7 @@ def _variations(found: Comparison) -> list[str]:
 
 
 def _missing(found: Comparison) -> list[str]:
-    """Say what of the program was not recorded, so that nothing is known of it."""
+    """Return notes on the parts of the program that were not recorded."""
     streams = [stream for run in found.runs for stream in run.streams]
     result = []
     if any(stream.hooks is False for stream in streams):
@@ -315,7 +315,7 @@ def _measured_cost(found: Comparison, cost: RecorderCost | None) -> str:
 
 
 def left_out() -> list[str]:
-    """Return what of the files that a run writes is not compared."""
+    """Return the rules by which written files are not compared."""
     return [name for name, _ in LEFT_OUT]
 
 

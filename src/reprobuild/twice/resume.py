@@ -11,7 +11,7 @@ from .records import Moment, Stream
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resumed:
-    """What came of a stop."""
+    """The result of stopping and resuming a run."""
 
     at: int
     """The step, counted in the whole run, at which it went on."""

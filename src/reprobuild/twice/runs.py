@@ -45,7 +45,7 @@ EARLY = 30
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RanProgram:
-    """What is left of a run once it has ended."""
+    """The results of a run that has ended."""
 
     status: int | None
     """Its exit status; None: it was stopped at the time limit."""
@@ -87,7 +87,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HowToRun:
-    """What the user chose."""
+    """The user's options."""
 
     times: int = 2
     together: bool = False
@@ -109,7 +109,7 @@ class HowToRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """What came of it."""
+    """The result of a comparison."""
 
     runs: Sequence[ProgramRun]
     other: int
@@ -133,7 +133,7 @@ class Comparison:
     varied: str = ""
     """The variation of the run that differs; none after it was tried."""
     stopped: str = ""
-    """What ended the search for the cause, where something did."""
+    """Why the search for the cause was stopped; empty if it was not."""
 
 
 MOST_LINES = 100_000

@@ -23,7 +23,7 @@ _UNITS = frozenset(
 )
 """Words that change with the size of a duration or a speed."""
 _BAR = frozenset("█▉▊▋▌▍▎▏#")
-"""What a progress bar is drawn with: it is shorter beside a speed of more digits."""
+"""Characters of a progress bar, whose length changes with the digits of the speed beside it."""
 _REST = (
     r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """A difference between two runs that is explained by what gave it."""
+    """A difference between two runs with a known origin."""
 
     where: str
     values: tuple[str, str]

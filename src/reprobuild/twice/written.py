@@ -126,7 +126,7 @@ def without_mount_points(files: Sequence[WrittenFile], bound: Sequence[str]) -> 
 
 
 def _other(path: Path, status: os.stat_result) -> str:
-    """Return what stands for the bytes of a link, of what was removed, of a folder."""
+    """Return the placeholder content of a link, a removed file or a folder."""
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {path.readlink()}"
     if stat.S_ISDIR(status.st_mode):

@@ -106,7 +106,7 @@ def _order(first: bytes, second: bytes) -> str:
 
 
 def _same_but_for(pattern: re.Pattern[bytes], first: bytes, second: bytes) -> str:
-    """Return the first pair that differs, if nothing but what a pattern finds does; else nothing."""
+    """Return the first differing match of a pattern if nothing else differs; otherwise nothing."""
     if pattern.sub(b"\0", first) != pattern.sub(b"\0", second):
         return ""
     pairs = zip(pattern.findall(first), pattern.findall(second), strict=True)

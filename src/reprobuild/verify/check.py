@@ -53,7 +53,7 @@ _OPEN = ("LANG", "LD_LIBRARY_PATH", "NVIDIA_DRIVER_CAPABILITIES", "NVIDIA_VISIBL
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How an image departs from its lock."""
+    """The differences between an image and its lock."""
 
     differences: list[Difference]
     """As (locked → found), by path."""

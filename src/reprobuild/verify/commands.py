@@ -137,7 +137,7 @@ def _variables(context: Context) -> Iterator[Difference]:
 
 
 def is_harmless(name: str, value: str, context: Context) -> bool:
-    """Return whether no locked program takes code or numbers from a variable with that value."""
+    """Whether the value of a variable leads no locked program to other code or results."""
     files = context.tree.files
     if name in LOCALES:
         return _LOCALE.fullmatch(value) is not None

@@ -50,7 +50,7 @@ class Evidenced:
     name: str
     subject: Subject
     documents: Mapping[str, bytes]
-    """Each under what messages call it."""
+    """Documents by their name for messages."""
     lock: Lock | None
     """The one in the image; None where the image carries none."""
     kept: EngineImage | None = None

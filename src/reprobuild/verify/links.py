@@ -10,7 +10,7 @@ from ..oci.tar_fields import MOST_PATH
 from ..oci.tar_writer import Record
 
 _MOST_LINKS = 40
-"""Links in one path (Linux, path_resolution(7))."""
+"""Most links in one path (Linux, path_resolution(7))."""
 
 
 _MOST_PARTS = 1024

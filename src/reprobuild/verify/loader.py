@@ -60,7 +60,7 @@ def is_read_by_linker(path: str) -> bool:
 
 
 def libraries(context: Context) -> Iterator[Difference]:
-    """Yield what the linker would take that the image of the lock does not have."""
+    """Yield files that the linker would load and the image of the lock does not have."""
     files, named = context.tree.files, context.named
     if PRELOAD in files:
         yield Difference(f"/{PRELOAD}", "runs at start", "", f"/{PRELOAD}")

@@ -21,7 +21,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 _FIRST, _SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _ROW = 8 * WORDS
 _WORDS = {1: "uint8", 4: "int32", 8: "int64"}
-"""Types to copy bytes in, by their size: of the widest, that all tensors fit, it takes the fewest threads."""
+"""Integer types by size in bytes; the widest that fits all tensors copies with the fewest threads."""
 _AT_ONCE = 256 << 20
 """Bytes that are hashed at once; as many again, and again, are taken on the device meanwhile."""
 

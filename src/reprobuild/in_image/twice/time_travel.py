@@ -21,13 +21,13 @@ _MOMENTS = ("now", "utcnow")
 
 
 def moments_of(kind: Any) -> Any:
-    """Return the dictionary of a class in C, which takes no attributes."""
+    """Return the dictionary of a class written in C, whose attributes cannot be set directly."""
     (entries,) = gc.get_referents(kind.__dict__)
     return entries
 
 
 def changed(kind: Any) -> None:
-    """Tell the interpreter, which may have looked an entry up before, that a class's dictionary changed."""
+    """Invalidate the interpreter's lookup cache after a class's dictionary changed."""
     import ctypes  # noqa: PLC0415 -- it takes milliseconds
 
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
@@ -47,7 +47,7 @@ class _InC:
         self._moments = {name: vars(self._class)[name] for name in _MOMENTS}
 
     def run(self, inner: Any, *arguments: Any) -> Any:
-        """Call a function while the clocks in C are in their places."""
+        """Call a function while the original clocks are in place."""
         clocks, moments = vars(time), moments_of(self._class) if self._class is not None else {}
         ours = [(held, {name: held[name] for name in own}) for held, own in self._both(clocks, moments)]
         for held, own in self._both(clocks, moments):

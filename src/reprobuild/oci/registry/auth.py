@@ -40,7 +40,7 @@ class Nothing(requests.auth.AuthBase):
 
 
 class Bearer(requests.auth.AuthBase):
-    """A token."""
+    """Authentication with a bearer token."""
 
     def __init__(self, token: str) -> None:
         self._token = token

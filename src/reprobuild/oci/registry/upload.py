@@ -48,7 +48,7 @@ class Body:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End it, well or not."""
+        """End the attempt, successful or not."""
         if not self.arrived and self._sent:
             self._advance(-self._sent)
 

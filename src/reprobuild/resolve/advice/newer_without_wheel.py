@@ -88,7 +88,7 @@ def held_back(
 
 
 def told(held: Collection[Held], target: TargetPython) -> list[str]:
-    """Return a line for each. Raises `ResolveError` for a pre-release in place of a release."""
+    """Return a message for each. Raises `ResolveError` for a pre-release in place of a release."""
     lines = []
     for each in held:
         own = each.lacking == (each.name,)

@@ -15,7 +15,7 @@ from .program_files import MOST_TEXT, input_file, line_digests, open_in
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Something that is not as it was."""
+    """A difference between a receipt and now."""
 
     what: str
     """Its kind: ``image``, ``variable``, ``folder``, ``input``, ``code``, ``machine``, ``step``, …"""
@@ -69,7 +69,7 @@ def before(
     binds: Sequence[Bind],
     code: Code | None,
 ) -> list[Departure]:
-    """Return what is not as it was, as far as it can be known before a run."""
+    """Return the differences that can be found before a run."""
     return [
         *_image(receipt, digest, engine, lock),
         *_variables(receipt, variables),
@@ -178,7 +178,7 @@ def machines_apart(receipt: Receipt, now: Receipt) -> list[Departure]:
 
 
 def after(receipt: Receipt, now: Receipt) -> list[Departure]:
-    """Return what came out otherwise: steps first, then files, output and status.
+    """Return the differences in the results: steps first, then files, output and status.
 
     What the program reads now and did not read then comes before, such as a checkpoint of the first run.
     """

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 WANTED: tuple[Kind, ...] = ("sbom", "provenance", "test-result")
 
 _IN_ORDER: tuple[Kind, ...] = ("test-result", "provenance", "sbom")
-"""Each is held against those before it."""
+"""Order of the checks; each document is compared with those before it."""
 
 _NAMED = 5
 """Names that a message lists."""
@@ -252,7 +252,7 @@ def is_of_this_release(report: SelfTestReport) -> bool:
 
 
 def _of_names(report: SelfTestReport) -> list[str]:
-    """Hold the checks in a report against those of its program, which names also what it does not run."""
+    """Compare the checks in a report with those of its program, including those not run."""
     if not is_of_this_release(report):
         return []
     devices = {"cpu", "cuda"} if report.gpu_tested else {"cpu"}
@@ -330,7 +330,7 @@ def _of_provenance(
 
 
 def _of_lock(provenance: Statement, parameters: Mapping[str, Any], lock: Lock) -> list[str]:
-    """Hold what a provenance names against the image's own lock."""
+    """Compare what a provenance names with the image's own lock."""
     expected = parameters_for(lock)
     others = sorted({*expected, *parameters} - {k for k in expected if parameters.get(k) == expected[k]})
     refused = (

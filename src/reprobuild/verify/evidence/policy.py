@@ -33,11 +33,11 @@ class Policy:
     profile: str | None = None
     """The determinism profile of the lock."""
     max_age: timedelta | None = None
-    """Of the self-test, by its signer's clock."""
+    """Maximum age of the self-test, by its signer's clock."""
     builders: int = 0
     """How many others must have built the same bytes from the lock."""
     builder_keys: Sequence[Key] = ()
-    """Whose word counts for that; each key once, and none of ``keys``."""
+    """The builders' keys; each once, and none of ``keys``."""
 
     def narrowed(self, keys: Sequence[Key]) -> Policy:
         """Return the policy with these keys alone, which must be some of its own if it names any.
