@@ -133,6 +133,25 @@ def test_unfinished_downloads_go_but_not_those_that_go_on(home: Home) -> None:
         assert (store.partial_size("a" * 64), store.partial_size("b" * 64)) == (4, 0)
 
 
+def test_it_waits_for_the_builds_of_locks(home: Home) -> None:
+    heard: list[str] = []
+
+    class Told(Console):
+        def step(self, text: str) -> None:
+            heard.append(text)
+
+    thread = threading.Thread(target=lambda: clean_home(Host(home, Told()), everything=False))
+    with home.lock("sources", CONSOLE, shared=True), home.lock("sources", CONSOLE, shared=True):
+        thread.start()
+        while thread.is_alive() and not heard:
+            thread.join(0.05)
+        assert heard == [
+            f"waiting for another reprobuild, which builds from source or cleans up in {home.root}"
+        ]
+    thread.join(timeout=30)
+    assert not thread.is_alive()
+
+
 def test_it_waits_for_a_build(home: Home) -> None:
     done = threading.Event()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +14,14 @@ import pytest
 
 from reprobuild.errors import BuildError, ResolveError
 from reprobuild.fetch.store import Store
+from reprobuild.host.console import Console
+from reprobuild.host.home import try_claim
+from reprobuild.host.host import Host
 from reprobuild.net.session import session
 from reprobuild.resolve.constraint_loop import fitting
 from reprobuild.resolve.sdist_builds import SourcePackages
-from reprobuild.sources import workshop
+from reprobuild.sources import sandboxed, workshop
+from reprobuild.sources.sandboxed import Recipe
 from support.building_resolve import TARGET, Resolve
 from support.fixtures import fixtures_of
 from support.index import File, Index
@@ -143,6 +149,78 @@ def test_the_same_again_builds_nothing(
     assert resolve("tool", existing=lock) == {"tool": "1.0"}
     assert resolve.python == lock.python
     assert resolve.build == lock.build
+
+
+class Told(Console):
+    """A console that keeps what it is told, and says when it is told to wait."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.waits: list[str] = []
+        self.is_waiting = threading.Event()
+
+    def step(self, text: str) -> None:
+        if text.startswith("waiting"):
+            self.waits.append(text)
+            self.is_waiting.set()
+
+
+def _beside(
+    resolve: Resolve, other: Resolve, package: str, during: Callable[[threading.Thread], None]
+) -> int:
+    """Lock tool, and while its first build goes on another package in the same home; return how many builds.
+
+    ``during`` gets the other lock's thread, and tool's build ends only after it.
+    """
+    real, count = sandboxed.build, 0
+    thread = threading.Thread(target=lambda: other(package))
+
+    def build(recipe: Recipe, *given: Any, **more: Any) -> Path:
+        nonlocal count
+        count += 1
+        if count == 1:
+            thread.start()
+            during(thread)
+        return real(recipe, *given, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sandboxed, "build", build)
+        assert resolve("tool") == {"tool": "1.0"}
+        thread.join(120)
+    assert other.python
+    return count
+
+
+def test_two_locks_in_one_home_build_different_packages_at_once(resolve: Resolve, index: Index) -> None:
+    for name in ("tool", "other"):
+        serve(index, name, "1.0", sdist(name, "1.0"))
+    other, told = Resolve(resolve.host.home), Told()
+    other.host = Host(resolve.host.home, told)
+
+    def to_its_end(thread: threading.Thread) -> None:
+        while thread.is_alive() and not told.is_waiting.is_set():
+            thread.join(0.05)
+
+    assert _beside(resolve, other, "other", to_its_end) == 4
+    assert told.waits == []
+    # What removes files waits for both.
+    with resolve.host.home.lock("sources", told, shared=True):
+        assert try_claim(resolve.host.home.root / "locks/sources") is None
+
+
+def test_two_locks_in_one_home_take_turns_with_the_same_package(resolve: Resolve, index: Index) -> None:
+    serve(index, "tool", "1.0", sdist("tool", "1.0"))
+    other, told = Resolve(resolve.host.home), Told()
+    other.host = Host(resolve.host.home, told)
+
+    def until_it_waits(_: threading.Thread) -> None:
+        assert told.is_waiting.wait(120)
+
+    assert _beside(resolve, other, "tool", until_it_waits) in (2, 3)
+    assert set(told.waits) == {
+        f"waiting for another reprobuild, which builds tool 1.0 in {resolve.host.home.root}"
+    }
+    assert other.python == resolve.python
 
 
 @pytest.mark.slow

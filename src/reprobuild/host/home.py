@@ -46,6 +46,7 @@ _SCRATCH = 0o755
 """Of a folder for one use: programs in a user namespace have other ids, and must get through to their own."""
 _SHARED = 0o644
 """Of a file that is claimed."""
+_HOLDERS = {"build": "builds, tests or cleans up", "sources": "builds from source or cleans up"}
 _LITTLE = 1 << 20
 _BUFFER = 1 << 17
 
@@ -92,17 +93,18 @@ class Home:
         return path
 
     @contextmanager
-    def lock(self, name: str, console: Console) -> Iterator[None]:
-        """Hold the lock ``name`` during the block; report when that means waiting.
+    def lock(self, name: str, console: Console, *, shared: bool = False, does: str = "") -> Iterator[None]:
+        """Hold the lock ``name`` during the block, or share it; report when that means waiting.
 
-        Not re-entrant. The lock's file stays, since removing it would let two in at once.
+        ``does`` says what its holder does. Not re-entrant. Its file stays: else two could be in at once.
         """
         path = self.folder("locks") / quote(name, safe="")
-        file = try_claim(path)
+        operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        file = open_claimed(path, operation | fcntl.LOCK_NB)
         if file is None:
-            does = "builds, tests or cleans up" if name == "build" else f"holds {name!r}"
-            console.step(f"waiting for another reprobuild, which {does} in {self.root}")
-            file = claim(path)
+            what = does or _HOLDERS.get(name, f"holds {name!r}")
+            console.step(f"waiting for another reprobuild, which {what} in {self.root}")
+            file = claim(path, operation)
         with file:
             yield
 
@@ -162,15 +164,14 @@ def make_folders(path: Path, *, mode: int = 0o755) -> None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
-def claim(path: Path) -> IO[bytes]:
-    """Open a file for reading and writing under an exclusive lock; create it if missing.
+def claim(path: Path, operation: int = fcntl.LOCK_EX) -> IO[bytes]:
+    """Open a file for reading and writing under a lock, by default an exclusive one; create it if missing.
 
     Closing gives it up. The holder may rename or remove the file: whoever waited then gets a new one under
     that path. Raises `StorageError`.
     """
     while True:
-        file = open_claimed(path, fcntl.LOCK_EX)
-        if file is not None:
+        if (file := open_claimed(path, operation)) is not None:
             return file
 
 
@@ -371,7 +372,7 @@ def raise_if_full(said: str, folder: Path) -> None:
 
 
 def open_claimed(path: Path, operation: int, *, mode: int | None = _SHARED) -> IO[bytes] | None:
-    """Open a file under an exclusive lock; return None where it was taken, or replaced meanwhile.
+    """Open a file under a lock; return None where it was taken, or replaced meanwhile.
 
     A new file has this mode; None: the one that the umask gives. Raises `StorageError`.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from ..errors import StorageError
@@ -30,10 +31,13 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     """Remove candidates and damaged images, and what no other image needs; return what that freed.
 
     Unpacked layers in use by a run stay. ``everything``: also the named images, and all else. Waits for a
-    build that goes on. Raises `StorageError`, for what cannot be removed once all else is.
+    build that goes on, of an image or for a lock. Raises `StorageError`, for what cannot be removed once all
+    else is.
     """
     failures: list[StorageError] = []
-    with host.home.lock("build", host.console):
+    with host.home.lock("build", host.console), ExitStack() as stack:
+        with suppress(StorageError):  # a full disk takes no new file: where there is none, no lock builds
+            stack.enter_context(host.home.lock("sources", host.console))
         # At first what takes no write: the disk may be full.
         store = Store(host.home)
         freed = store.remove_partials()

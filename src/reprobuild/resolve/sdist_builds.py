@@ -400,7 +400,7 @@ class SourcePackages:
     def _opened(self) -> Workshop:
         if self._shop is None:
             self._lock = self._system_of()
-            self._stack.enter_context(self._host.home.lock("build", self._host.console))
+            self._stack.enter_context(self._host.home.lock("sources", self._host.console, shared=True))
             self._shop = self._stack.enter_context(workshop(self._lock, self._host))
         return self._shop
 

@@ -1,7 +1,8 @@
 """Build environment of source packages: the lock's system with the Debian packages of the build.
 
 `Workshop.build_twice` is for the lock, `build_locked` for an image: it builds what the store lacks, and holds
-each wheel to the hash that the lock has.
+each wheel to the hash that the lock has. Processes that build the same package in the same way take turns,
+and the second one finds what the first has made; none holds one package while it waits for another.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..host.own_program import own_program
 from ..host.verified import read_sealed, sealed
 from ..layers import unpacked_layers
 from ..layers.builder import system_folders
-from ..layers.plan import SYSTEM, plan
+from ..layers.plan import SYSTEM, plan, plan_digest
 from ..lock.model import Lock
 from ..lock.packages import BuildFiles, PythonPackage, SourceArchive, Wheel
 from ..net.local_files import folders
@@ -77,22 +78,32 @@ class Workshop:
         Raises as `build_twice`. Nothing has held what is returned against the package's name.
         """
         record = self._record(recipe)
-        if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
+        if (known := self._known(record)) is not None:
             return metadata_of(self._store.path(known.sha256), recipe.title)
-        prepared = record.with_suffix(".metadata.json")
+        prepared = _prepared(record)
         if (text := _read_prepared(prepared)) is not None:
             return text
-        if not likely:
-            self._host.console.step(f"asking {recipe.title} what it requires")
-            with self._host.home.scratch("source") as scratch:
-                self._fetch(recipe.wheels)
-                found = sandboxed.prepare(recipe, self._made_root(), self._store, scratch)
-            if found is not None:
-                # The hash of the archive is where a wheel's is in the record of a build.
-                noted = ["METADATA", recipe.sha256, found.decode("utf-8", "surrogateescape")]
-                _note(prepared, noted)
+        with self._turn(recipe, record):
+            if (found := _read_prepared(prepared)) is not None:
                 return found
-        return metadata_of(self._first(recipe, record), recipe.title)
+            if not likely:
+                self._host.console.step(f"asking {recipe.title} what it requires")
+                with self._host.home.scratch("source") as scratch:
+                    self._fetch(recipe.wheels)
+                    found = sandboxed.prepare(recipe, self._made_root(), self._store, scratch)
+            if found is None:
+                found = metadata_of(self._first(recipe, record), recipe.title)
+            # The hash of the archive is where a wheel's is in the record of a build.
+            _note(prepared, ["METADATA", recipe.sha256, found.decode("utf-8", "surrogateescape")])
+            return found
+
+    @contextmanager
+    def _turn(self, recipe: Recipe, record: Path) -> Iterator[None]:
+        """Wait until no other process builds this package in this way; none other does during the block."""
+        self._made_root()  # which may wait as well
+        name, does = f"built-{record.stem[:16]}", f"builds {recipe.title}"
+        with self._host.home.lock(name, self._host.console, does=does):
+            yield
 
     def _first(self, recipe: Recipe, record: Path) -> Path:
         if record not in self._begun:
@@ -113,12 +124,22 @@ class Workshop:
         for more requirements.
         """
         record = self._record(recipe)
-        if (known := _read_record(record)) is not None and self._store.has(known.sha256, known.size):
+        if (known := self._known(record)) is not None:
             return known
+        with self._turn(recipe, record):
+            return self._known(record) or self._built_twice(recipe, record)
+
+    def _known(self, record: Path) -> Wheel | None:
+        """Return the wheel of a record, if it is in the store."""
+        known = _read_record(record)
+        return known if known is not None and self._store.has(known.sha256, known.size) else None
+
+    def _built_twice(self, recipe: Recipe, record: Path) -> Wheel:
         one = self._first(recipe, record)
         with self._host.home.scratch("source") as other:
             two = self._build(recipe, other, second=True)
             if difference := _compared(one, two, recipe):
+                _prepared(record).unlink(missing_ok=True)  # its metadata may differ as well
                 raise BuildError(
                     f"{recipe.title}: two builds of it gave different wheels: {difference}",
                     hint="a build's output must not depend on clock, randomness or ordering; ask for "
@@ -130,6 +151,11 @@ class Workshop:
 
     def build_again(self, package: PythonPackage, recipe: Recipe) -> None:
         """Build a locked package into the store. Raises `BuildError` if the bytes differ."""
+        with self._turn(recipe, self._record(recipe)):
+            if not self._store.has(package.wheel.sha256, package.wheel.size):
+                self._build_again(package, recipe)
+
+    def _build_again(self, package: PythonPackage, recipe: Recipe) -> None:
         self._host.console.step(f"building {recipe.title} from its source")
         with self._host.home.scratch("source") as scratch, self._host.home.scratch("source") as other:
             built = self._build(recipe, scratch)
@@ -165,10 +191,13 @@ class Workshop:
 
     def _made_root(self) -> BuildRoot:
         if self._root is None:
-            fetch(self._system, self._store, self._host.console)
-            layers = system_folders(self._system, self._store, self._host)
-            self._stack.enter_context(unpacked_layers.in_use(layers))
             system = self._system
+            fetch(system, self._store, self._host.console)
+            # The same system is installed once, also for several processes.
+            name, does = f"system-{plan_digest(plan(system))[:16]}", "installs the same system for builds"
+            with self._host.home.lock(name, self._host.console, does=does):
+                layers = system_folders(system, self._store, self._host)
+                self._stack.enter_context(unpacked_layers.in_use(layers))
             self._root = BuildRoot(
                 layers,
                 system.interpreter,
@@ -203,7 +232,7 @@ class Workshop:
 def workshop(lock: Lock, host: Host) -> Iterator[Workshop]:
     """Yield the workshop of a lock; what it has unpacked is held until the end.
 
-    The caller holds the lock ``build`` of the home, or `clean` might take files away.
+    The caller holds the lock ``build`` of the home, or shares ``sources``, or `clean` might take files away.
     """
     with ExitStack() as stack:
         yield Workshop(lock, host, stack)
@@ -321,6 +350,11 @@ def metadata_of(wheel: Path, title: str) -> bytes:
 def _note(record: Path, noted: Sequence[str | int]) -> None:
     """Write a sealed record, so that damage cannot lead to another locked wheel."""
     atomic_write(record, sealed(record.name, json.dumps(noted).encode()), sync=False)
+
+
+def _prepared(record: Path) -> Path:
+    """Return where the metadata of a package are noted before there is a record of its build."""
+    return record.with_suffix(".metadata.json")
 
 
 def _read_prepared(record: Path) -> bytes | None:
