@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ def test_the_site_is_built_from_the_pages_and_a_broken_link_fails(tmp_path: Path
     pages = {path.stem for path in (TOP / "docs").glob("*.md")}
     assert pages <= {path.parent.name for path in (tmp_path / "site").glob("*/index.html")}
     first = (tmp_path / "site/index.html").read_text()
+    for group in ("To use it", "In a team", "To trust it", "To change it"):
+        assert re.search(rf"<label[^>]*>\s*(<span[^>]*>)?\s*{group}\s*<", first), group
     assert 'href="team-images/"' in first
     assert 'data-md-color-scheme="slate"' in first
 
