@@ -102,7 +102,7 @@ TESTED_AS_A_WHOLE = {
     "programs/build_wheel.py": "sources/test_sources_sandboxed.py",
     "programs/solve_conda.py": "resolve/test_resolve_conda_solver.py",
     "programs/user_namespace.py": "host/test_host_sandbox.py",
-    "resolve/image_python.py": "imports/test_imports_read_for.py",
+    "resolve/image_python.py": "imports/test_imports_target_system.py",
     "resolve/cuda_linkage.py": "resolve/test_resolve_abi_rules.py",
     "verify/context.py": "verify/test_verify_commands.py",
     "verify/find_evidence.py": "cli/test_cli_verify.py",

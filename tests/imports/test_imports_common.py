@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.imports.common import hashes_for
-from reprobuild.imports.read_for import ReadFor
 from reprobuild.imports.recognize import read_import
+from reprobuild.imports.target_system import ReadFor
 from support.fixtures import fixtures_of
 from support.team_files import Write, table
 

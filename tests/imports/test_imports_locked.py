@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uv
 
-from reprobuild.imports import read_for
+from reprobuild.imports import target_system
 from reprobuild.lock.reader import parse_lock
 from reprobuild.request.model import Request
 from support.index import Index, serve_index
@@ -24,7 +24,7 @@ pytest_plugins = ["support.commands", "support.family"]
 
 @pytest.fixture(autouse=True)
 def _ready(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_for, "architecture", lambda: "amd64")
+    monkeypatch.setattr(target_system, "architecture", lambda: "amd64")
 
 
 def pins(name: str) -> dict[str, str]:

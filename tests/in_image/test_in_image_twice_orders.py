@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from reprobuild.twice import known
+from reprobuild.twice import known_causes
 from reprobuild.twice.records import read_records
 from reprobuild.twice.runs import RECORDS
 from support.twice import PROGRAMS, recorded
@@ -19,7 +19,7 @@ def test_what_comes_from_outside_is_recorded_at_the_line_that_takes_it(tmp_path:
     assert (ran.status, ran.stderr) == (0, b"")
     lines = Path(PROGRAM).read_text().splitlines()
     marked = {(n, line.partition("  # ")[2]) for n, line in enumerate(lines, 1) if "  # " in line}
-    expected = {(n, mark) for n, mark in marked if mark.split(" ")[0] in known.SOURCES}
+    expected = {(n, mark) for n, mark in marked if mark.split(" ")[0] in known_causes.SOURCES}
     if sys.version_info >= (3, 13):
         expected = {each for each in expected if each[1] != "order asyncio.as_completed"}
     [stream] = read_records(tmp_path / RECORDS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reprobuild.imports import read_for
+from reprobuild.imports import target_system
 from reprobuild.lock.reader import parse_lock
 from support.index import Index
 
@@ -19,7 +19,7 @@ pytest_plugins = ["support.commands", "support.family"]
 
 @pytest.fixture(autouse=True)
 def _ready(family: Index, apt: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_for, "architecture", lambda: "amd64")
+    monkeypatch.setattr(target_system, "architecture", lambda: "amd64")
 
 
 def test_pins_that_do_not_fit_are_named_with_what_does(family: Index, call: Call) -> None:

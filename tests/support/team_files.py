@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.imports import read_for
+from reprobuild.imports import target_system
 from reprobuild.imports.recognize import Imported, read_import
 from reprobuild.imports.request_keys import request_table
 
@@ -56,7 +56,7 @@ OF_TWO = (
 
 @pytest.fixture(autouse=True)
 def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_for, "architecture", lambda: "amd64")
+    monkeypatch.setattr(target_system, "architecture", lambda: "amd64")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reprobuild.twice import known
+from reprobuild.twice import known_causes
 from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import READ
 from reprobuild.twice.first_difference import Parting
@@ -80,7 +80,7 @@ def test_memory_that_was_read_before_it_was_written() -> None:
         )
 
     found = cause(run("0"), run("1"))
-    assert (found.kind, found.place.line, found.remedy) == ("uninitialised", 1, known.UNINITIALISED)
+    assert (found.kind, found.place.line, found.remedy) == ("uninitialised", 1, known_causes.UNINITIALISED)
 
 
 def test_a_draw_from_a_generator_in_another_state_is_led_back_to_its_seed() -> None:
@@ -95,7 +95,7 @@ def test_a_draw_from_a_generator_in_another_state_is_led_back_to_its_seed() -> N
     found = cause(run("0"), run("1"))
     assert (found.kind, found.place.line) == ("random", 6)
     assert [each.place.line for each in found.candidates] == [4, 5]
-    assert found.remedy == known.SOURCES["clock"]
+    assert found.remedy == known_causes.SOURCES["clock"]
 
 
 def test_what_was_taken_after_the_operation_is_no_candidate() -> None:
@@ -130,7 +130,7 @@ def test_a_thread_that_writes_what_another_reads_is_named_by_its_line() -> None:
         "race",
         1,
         "Thread-1",
-        known.THREADS,
+        known_causes.THREADS,
     )
 
 
@@ -156,7 +156,7 @@ def test_the_rank_that_made_it_comes_before_those_that_received_it() -> None:
     assert (alone.kind, alone.operation, alone.remedy) == (
         "operation",
         "allreduce_.default",
-        known.COLLECTIVE,
+        known_causes.COLLECTIVE,
     )
 
 
@@ -208,7 +208,7 @@ def test_a_generator_that_a_library_seeds_is_told_with_what_came_before() -> Non
     given = cause(run("0", "randperm.generator"), run("1", "randperm.generator"))
     assert [each.place.line for each in given.candidates] == [4]
     shared = cause(run("0", "randn.default"), run("1", "randn.default"))
-    assert (shared.candidates, shared.remedy) == ((), known.RANDOM)
+    assert (shared.candidates, shared.remedy) == ((), known_causes.RANDOM)
 
 
 def test_a_number_that_left_torch_by_item_is_led_back_to_where_it_was_made() -> None:
@@ -241,8 +241,8 @@ def test_a_batch_in_another_order_has_the_remedy_of_an_order() -> None:
     def run(x: str) -> Stream:
         return stream(op(1, f"a{x}", (f"{x}{x}", -1)), backward(f"b{x}", (f"a{x}", 0)))
 
-    assert cause(run("0"), run("1"), replace(PARTING, reordered=True)).remedy == known.ORDER
-    assert cause(run("0"), run("1")).remedy == known.OUTSIDE
+    assert cause(run("0"), run("1"), replace(PARTING, reordered=True)).remedy == known_causes.ORDER
+    assert cause(run("0"), run("1")).remedy == known_causes.OUTSIDE
 
 
 def test_what_was_written_before_a_thread_began_does_not_race() -> None:
@@ -299,4 +299,4 @@ def test_the_time_in_an_archive_that_was_read_again_is_the_cause() -> None:
         return stream(taken, backward(f"b{x}", (f"a{x}", 0)), sources=sources)
 
     found = cause(run("0"), run("1"))
-    assert (found.candidates[0].place.line, found.remedy) == (4, known.SOURCES["stamp"])
+    assert (found.candidates[0].place.line, found.remedy) == (4, known_causes.SOURCES["stamp"])

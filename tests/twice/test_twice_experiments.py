@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice import known
+from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.experiments import Suspect, confirmed
 from reprobuild.twice.external_values import Candidate
@@ -32,7 +32,7 @@ def supposed(*candidates: Candidate) -> Cause:
     return Cause(
         kind="outside", operation="lift_fresh.default", place=ProgramLine("train.py", 9, "main", ""),
         module="", stream="", backward=False, thread="", shapes=(), ulp=None, deterministic=True,
-        remedy=known.OUTSIDE, candidates=candidates, told="an input differs", proven=True,
+        remedy=known_causes.OUTSIDE, candidates=candidates, told="an input differs", proven=True,
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ class Runs:
 
 def test_what_repeats_when_it_is_pinned_comes_first_with_its_remedy() -> None:
     found = confirmed(supposed(UUID, DRAW, *CLOCKS), Runs({3}), 4)
-    assert (found.candidates, found.proven, found.remedy) == ((DRAW,), True, known.SOURCES["draw"])
+    assert (found.candidates, found.proven, found.remedy) == ((DRAW,), True, known_causes.SOURCES["draw"])
     assert [trial.repeats for trial in found.trials] == [True]  # before what mostly names something
 
 
@@ -70,14 +70,16 @@ def test_nothing_is_proven_by(runs: Runs) -> None:
 
 def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
     found = confirmed(supposed(*CLOCKS), Runs({8}), 4)
-    assert (found.candidates, found.remedy) == (CLOCKS[1:], known.SOURCES["clock"])
+    assert (found.candidates, found.remedy) == (CLOCKS[1:], known_causes.SOURCES["clock"])
     both = confirmed(supposed(*CLOCKS), Runs({7, 8}), 4)
     assert (both.candidates, both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS, True, False)
 
 
 def test_the_remedy_is_of_what_drew() -> None:
-    made = known.of_source("draw", "numpy.random.default_rng")
-    library = known.of_source("entropy", "random.SystemRandom.getrandbits in gymnasium.utils.seeding:39")
+    made = known_causes.of_source("draw", "numpy.random.default_rng")
+    library = known_causes.of_source(
+        "entropy", "random.SystemRandom.getrandbits in gymnasium.utils.seeding:39"
+    )
     assert made is not None
     assert library is not None
     assert made.remedy.startswith("give it one: default_rng(SEED)")
@@ -97,5 +99,5 @@ def test_the_cause_of_a_variation_is_what_it_changes(tmp_path: Path) -> None:
     argv = [str(PROGRAMS / "without_torch.py"), "varied", "hashseed"]
     found = compared(sys.executable, argv, tmp_path, how=HowToRun(vary=("hashseed",)))
     assert found.cause is not None
-    assert (found.cause.proven, found.cause.remedy) == (True, known.SET)
+    assert (found.cause.proven, found.cause.remedy) == (True, known_causes.SET)
     assert found.cause.candidates[0].place.text == "print([name.upper() for name in names])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reprobuild.twice import known
+from reprobuild.twice import known_causes
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 
@@ -19,7 +19,7 @@ def test_seeds_in_another_order_are_led_back_to_what_orders_them() -> None:
 
     found = cause(run("12"), run("21"))
     assert (found.kind, [each.place.line for each in found.candidates]) == ("random", [8, 2])
-    assert found.remedy == known.FLOW
+    assert found.remedy == known_causes.FLOW
     assert found.told.endswith("torch.Generator.manual_seed was called with the same values in another order")
     assert [each.place.line for each in cause(run("12"), run("13")).candidates] == [2]
 
@@ -36,9 +36,9 @@ def test_what_an_operation_of_the_programs_own_takes_from_outside_while_it_runs_
 
     own = cause(run("0", "mine::dither.default"), run("1", "mine::dither.default"))
     assert (own.kind, [each.place.line for each in own.candidates]) == ("operation", [4])
-    assert own.remedy == known.SOURCES["clock"]
+    assert own.remedy == known_causes.SOURCES["clock"]
     torchs = cause(run("0", "index_put.default"), run("1", "index_put.default"))
-    assert (torchs.candidates, torchs.remedy) == ((), known.of_operation("index_put.default"))
+    assert (torchs.candidates, torchs.remedy) == ((), known_causes.of_operation("index_put.default"))
 
 
 def test_what_a_process_reads_of_others_is_no_cause_before_what_these_do() -> None:
@@ -89,7 +89,7 @@ def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
             received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), sources=[*seeds]
         )
 
-    assert cause(run("0"), run("1")).remedy == known.MOVED
+    assert cause(run("0"), run("1")).remedy == known_causes.MOVED
     drawn = [
         (Source("entropy", "os.urandom", x, x, at(7)), Source("seed", "torch.manual_seed", x, x, at(8)))
         for x in ("0", "1")

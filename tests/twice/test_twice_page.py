@@ -12,7 +12,7 @@ import pytest
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_difference import EndDifference
-from reprobuild.twice.known import Remedy
+from reprobuild.twice.known_causes import Remedy
 from reprobuild.twice.page import AboutRun, lines_around, places_of, twice_page
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import verdict_line

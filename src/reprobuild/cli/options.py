@@ -20,9 +20,9 @@ from ..imports.choose_cuda import ChosenCuda, choose_cuda, cuda_of_torch
 from ..imports.common import hashes_for, pythons_of
 from ..imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
 from ..imports.image_pins import is_kept, read_image
-from ..imports.read_for import ReadFor, allows, python_release, reading_for, systems_for
 from ..imports.recognize import Imported, pins_everything, read_import
 from ..imports.request_keys import lines_on_flags, request_table
+from ..imports.target_system import ReadFor, allows, python_release, reading_for, systems_for
 from ..lock.model import Lock
 from ..pipeline.steps import lock_of
 from ..pipeline.workspace import Env, cuda_of_env, env_for, is_lock, new_env, read_env, read_lock, read_locks

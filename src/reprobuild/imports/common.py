@@ -26,7 +26,7 @@ from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..request.table import shown
 from ..resolve.torch import cuda_of_version, is_cuda_package
-from .read_for import ReadFor, allows, holds, python_release, reading_for, target
+from .target_system import ReadFor, allows, holds, python_release, reading_for, target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

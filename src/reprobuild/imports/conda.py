@@ -13,7 +13,7 @@ from ..request.environment import environment
 from ..request.table import Table, refused_as
 from ..resolve.conda import CUDA, name_of
 from ..resolve.torch import cuda_of_version
-from . import read_for
+from . import target_system
 from .common import Imported, merged, requirement_of
 from .requirements import imported_lines
 
@@ -28,7 +28,7 @@ def read_conda(file: Path, hosts: Collection[str] = (), loosen: Collection[str] 
 
     Raises `RequestError`.
     """
-    platform = read_for.platform()
+    platform = target_system.platform()
     if not is_conda_lock(file):
         written = read_environment(file, platform, lines=True)
         found = _from_forge(written, loosen)

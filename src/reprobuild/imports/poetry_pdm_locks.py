@@ -36,8 +36,8 @@ from .direct_sources import located
 from .indexes import NamedIndexes
 from .poetry import specifier
 from .project_files import read_text
-from .read_for import target as target_of
 from .stale_pins import LockedPin, changed_project, changed_since, check_project, out_of_date
+from .target_system import target as target_of
 
 MAIN = "main"
 """What Poetry calls the group of the project's own dependencies; PDM says ``default``."""

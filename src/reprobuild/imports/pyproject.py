@@ -41,8 +41,8 @@ from .poetry import (
 from .project_files import read_text
 from .project_notes import line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
-from .read_for import allows, target
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
+from .target_system import allows, target
 from .uv_table import check_conflicts, overridden, uv_rules, with_uv_toml, with_workspace
 
 _MOST_LINES = 100_000

@@ -20,9 +20,9 @@ from .pipfile_lock import read_pipfile_lock
 from .poetry_pdm_locks import read_team_lock
 from .project_files import of_project, read_text
 from .pyproject import read_pyproject
-from .read_for import allows, python_release
 from .requirements import read_requirements
 from .setup_files import read_setup
+from .target_system import allows, python_release
 from .uv_and_pylock import read_pylock, read_uv_lock
 from .uv_table import workspace_root
 

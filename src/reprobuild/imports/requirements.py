@@ -18,7 +18,7 @@ from .addresses import is_address, requirement_at
 from .common import Imported, requirement_of
 from .indexes import NamedIndexes
 from .project_files import read_text
-from .read_for import holds, target
+from .target_system import holds, target
 
 _COMMENT = re.compile(r"(?<!\S)#.*")
 _HASH = re.compile(r"\s--hash[= ]([a-z0-9]+):([0-9a-fA-F]+)")

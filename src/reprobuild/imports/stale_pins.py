@@ -24,7 +24,7 @@ from ..request.toml_reader import table_in
 from .common import Imported, is_for, load_toml, marker_of, pin, requirement_of
 from .direct_sources import git_address
 from .project_files import read_text
-from .read_for import target
+from .target_system import target
 
 _HINT = "update the lock with the tool that made it: `{}`"
 

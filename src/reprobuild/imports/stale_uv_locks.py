@@ -27,7 +27,7 @@ from ..resolve.target import holds
 from .common import load_toml, marker_of, minor_of
 from .project_files import read_text
 from .pyproject import check_size
-from .read_for import target
+from .target_system import target
 from .uv_table import with_uv_toml, with_workspace
 
 _HINT = "update the lock with the tool that made it: `uv lock`"

@@ -26,9 +26,9 @@ from .direct_sources import located
 from .indexes import NamedIndexes, is_pytorch
 from .project_files import read_text
 from .project_notes import line_on_default_groups
-from .read_for import allows, holds
-from .read_for import target as target_of
 from .stale_uv_locks import check_uv_lock
+from .target_system import allows, holds
+from .target_system import target as target_of
 
 _PINNED = re.compile(r"^[A-Za-z0-9._\[\]-]+==[^\s=]", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..host.home import open_regular
 from ..selftest.distance import largest_ulp
-from . import known
+from . import known_causes
 from .external_values import (
     Candidate,
     differing,
@@ -29,7 +29,7 @@ from .external_values import (
 )
 from .first_difference import DATA, Parting, pairs
 from .internal import internal_outputs, without_internal
-from .known import Remedy
+from .known_causes import Remedy, of_source
 from .races import Input, is_handed, is_torn, races
 from .records import Operation, ProgramLine, Stream
 
@@ -117,15 +117,15 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
         label = parting.stream if parting is not None else ""
         return _by_source(candidates, label, hints) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])
-    if finding.remedy is known.MOVED:  # no cause by itself; a seed that is another one in each run is
+    if finding.remedy is known_causes.MOVED:  # no cause by itself; a seed that is another one in each run is
         seeds = [each for each in candidates if each.kind == "seed"]
         if seeds:
             origins = [origin for seed in seeds for origin in seeded_by(seed, candidates)]
             told = f"{stream.operations[finding.at].name} gave what another rank drew"
             return replace(_by_source([*seeds, *origins], stream.label), told=told)
     cause = _cause(stream, candidates, finding)
-    general = cause.remedy in (known.OUTSIDE, known.RANDOM)
-    return replace(cause, remedy=known.ORDER) if general and parting and parting.reordered else cause
+    general = cause.remedy in (known_causes.OUTSIDE, known_causes.RANDOM)
+    return replace(cause, remedy=known_causes.ORDER) if general and parting and parting.reordered else cause
 
 
 def _compared(a: Stream, b: Stream) -> tuple[Stream, Stream]:
@@ -157,7 +157,7 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
         there, other = next(others.get(thread, iter(())), (-1, None))
         if other is None:
             told = f"run 1 went on with {operation.name} at {operation.place}, run 2 ended before"
-            roots[number] = _Finding("flow", known.FLOW, told, number)
+            roots[number] = _Finding("flow", known_causes.FLOW, told, number)
             parted[thread] = number
             continue
         found = _differs((number, there), operation, other, (a, b), last.get(thread))
@@ -224,19 +224,19 @@ def _differs(
         told = f"run 1 went on with {a.name} at {a.place}, run 2 with {b.name} at {b.place}"
         if before is not None:
             told += f"; the last common point is {before.name} at {before.place}"
-        return _Finding("flow", known.THREADS if a.thread else known.FLOW, told, number)
+        return _Finding("flow", known_causes.THREADS if a.thread else known_causes.FLOW, told, number)
     if a.outputs == b.outputs and not a.empty:
         return None  # whatever went in, nothing came of it
     unequal = [each for each in zip(a.inputs, b.inputs, strict=True) if each[0][0] != each[1][0]]
     if unequal:
         return _of_inputs(numbers, a, unequal, streams)
     if a.plain != b.plain:
-        return _Finding("outside", known.OUTSIDE, "a number that it was given differs", number)
+        return _Finding("outside", known_causes.OUTSIDE, "a number that it was given differs", number)
     if a.name.startswith(ATTACHES):
         told = "its memory was filled by another process, or from a file"
-        return _Finding("outside", known.OUTSIDE, told, number)
+        return _Finding("outside", known_causes.OUTSIDE, told, number)
     told = "its inputs were equal and its output was not"
-    return None if a.empty else _Finding("operation", known.of_operation(a.name), told, number)
+    return None if a.empty else _Finding("operation", known_causes.of_operation(a.name), told, number)
 
 
 def _of_inputs(
@@ -263,14 +263,14 @@ def _of_inputs(
         reads = "read" if sure else "may have read"
         if not operation.thread and maker is not None and maker.thread:
             told = f"{operation.name} at {operation.place} {reads} what it writes in another thread meanwhile"
-            return _Finding("race", known.THREADS, told, made, sure=bool(sure))
+            return _Finding("race", known_causes.THREADS, told, made, sure=bool(sure))
         writer = side.operations[read[1]]
         told = f"it {reads} what {writer.name} at {writer.place} writes in another thread meanwhile"
-        return _Finding("race", known.THREADS, told, number, sure=bool(sure))
+        return _Finding("race", known_causes.THREADS, told, number, sure=bool(sure))
     told = "an input differs that no recorded operation had made different"
     if maker is not None and maker.thread != operation.thread and is_handed(unequal[0][0], operation):
         told = f"what another thread handed over differs: {maker.name} at {maker.place} made it"
-    return _Finding("outside", known.OUTSIDE, told, number)
+    return _Finding("outside", known_causes.OUTSIDE, told, number)
 
 
 def _viewed(maker: Operation, stream: Stream) -> int:
@@ -286,8 +286,8 @@ def _drawn(number: int, operation: Operation, stream: Stream) -> _Finding:
     for other in stream.operations:
         if other.thread != operation.thread and any(made == -2 for _, made in other.inputs):
             told += f", and a thread draws too: {other.name} at {other.place}"
-            return _Finding("random", known.SHARED, told, number)
-    return _Finding("random", known.RANDOM, told, number)
+            return _Finding("random", known_causes.SHARED, told, number)
+    return _Finding("random", known_causes.RANDOM, told, number)
 
 
 def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
@@ -296,10 +296,10 @@ def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
         told = f"what came from other ranks differs; {reader.name} at {reader.place} is the first to read it"
         # Any source: this rank itself takes what comes first.
         return _Finding(
-            "operation", known.of_operation(maker.name), told, made, "any_source" not in maker.name
+            "operation", known_causes.of_operation(maker.name), told, made, "any_source" not in maker.name
         )
     told = f"{reader.name} at {reader.place} read the memory that it gave, before all of it was written"
-    return _Finding("uninitialised", known.UNINITIALISED, told, made)
+    return _Finding("uninitialised", known_causes.UNINITIALISED, told, made)
 
 
 def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -> Cause:
@@ -323,10 +323,10 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
         order = bool(near) and near[0].reordered
         if order:  # the seeds are what they should be: what matters is who comes first
             seeds = f"{near[0].name} was called with the same values in another order"
-            finding = replace(finding, remedy=known.FLOW, told=f"{finding.told}: {seeds}")
+            finding = replace(finding, remedy=known_causes.FLOW, told=f"{finding.told}: {seeds}")
             near = [*hints[:MOST_HINTS], *near]
         else:
-            hints = [hint for hint in hints if hint.name == known.UNSEEDED_HINT]
+            hints = [hint for hint in hints if hint.name == known_causes.UNSEEDED_HINT]
     told = {(each.place.file, each.place.line) for each in near}
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
@@ -336,7 +336,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     direct = direct and not is_from_elsewhere(near[0])
     if near and (direct or computed) and not order:
-        remedy = known.of_source(near[0].kind, near[0].name) or remedy
+        remedy = of_source(near[0].kind, near[0].name) or remedy
     return Cause(
         kind=finding.kind,
         operation=operation.name,
@@ -378,7 +378,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
         shapes=(),
         ulp=None,
         deterministic=True,
-        remedy=(known.of_source(best[0].kind, best[0].name) if proven else None) or known.OUTSIDE,
+        remedy=(of_source(best[0].kind, best[0].name) if proven else None) or known_causes.OUTSIDE,
         proven=proven,
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed" + ("" if len(best) == 1 else "; one of these may be the cause"),

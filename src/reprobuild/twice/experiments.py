@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from . import known
+from . import known_causes
 from .causes import Cause, Trial
 from .external_values import Candidate, is_drawn_name, is_seed
-from .known import Remedy
+from .known_causes import Remedy
 
 _LINES = (
     "draw",
@@ -75,17 +75,21 @@ def suspects(cause: Cause) -> list[Suspect]:
         elif each.name.endswith(" in a command"):
             if each.name.startswith(("shuf", "sort")):
                 what = f"a fixed source of random bytes for shuf and sort, as at {each.place}"
-                remedy = known.of_source(each.kind, each.name)
+                remedy = known_causes.of_source(each.kind, each.name)
                 found.append(Suspect(what, (("commands", 0, ""),), (each,), remedy, faithful=False))
         elif each.kind in _LINES:
-            found.append(Suspect(_told(each), (_pin(each),), (each,), known.of_source(each.kind, each.name)))
+            found.append(
+                Suspect(_told(each), (_pin(each),), (each,), known_causes.of_source(each.kind, each.name))
+            )
     if len(given) > 1 and len(found) > 1 and all(each.kind in ("draw", "seed") for each in given):
         # One generator that several lines draw from.
         pins = tuple(pin for each in found for pin in each.pins)
-        found.insert(1, Suspect("what these lines draw seeded", pins, tuple(given), known.SOURCES["draw"]))
+        found.insert(
+            1, Suspect("what these lines draw seeded", pins, tuple(given), known_causes.SOURCES["draw"])
+        )
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
-        found.append(Suspect("torch's generator seeded at the start", pins, (), known.RANDOM))
+        found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     names = [each.name for each in cause.candidates if each.kind == "hint"]
     threads = "threads" if cause.kind in ("race", "operation") else ""
     for name in (threads, *names):
@@ -104,17 +108,17 @@ def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
     more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
     pins = tuple(_pin(clock) for clock in clocks)
-    return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known.SOURCES["clock"])
+    return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known_causes.SOURCES["clock"])
 
 
 def _of_hint(name: str) -> Suspect | None:
     if name == "the order of a set":
         return Suspect(
-            "the same addresses in each run", (("addresses", 0, ""),), (), known.SET, faithful=False
+            "the same addresses in each run", (("addresses", 0, ""),), (), known_causes.SET, faithful=False
         )
     if "thread" in name or "order in which tasks end" in name:
         return Suspect(
-            "one thread, and one worker in each pool", (_THREADS,), (), known.THREADS, faithful=False
+            "one thread, and one worker in each pool", (_THREADS,), (), known_causes.THREADS, faithful=False
         )
     return None
 
@@ -185,7 +189,7 @@ def of_variation(cause: Cause, varied: str) -> Cause:
     fitting = tuple(each for each in cause.candidates if each.name in _FITTING.get(varied, ()))
     rest = tuple(each for each in cause.candidates if each not in fitting)
     proven = bool(fitting) or (cause.kind == "operation" and not rest)
-    remedy = known.SET if varied == "hashseed" else known.SOURCES["listing"]
+    remedy = known_causes.SET if varied == "hashseed" else known_causes.SOURCES["listing"]
     return replace(
         cause, candidates=(*fitting, *rest), proven=proven, remedy=remedy if fitting else cause.remedy
     )
@@ -193,7 +197,7 @@ def of_variation(cause: Cause, varied: str) -> Cause:
 
 def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
     """Return the one clock of several that is enough, where one is."""
-    if suspect.remedy is not known.SOURCES["clock"] or len(suspect.candidates) < 2:
+    if suspect.remedy is not known_causes.SOURCES["clock"] or len(suspect.candidates) < 2:
         return None
     for clock in suspect.candidates[:MOST_ALONE]:
         one = _of_clocks((clock,))

@@ -11,10 +11,10 @@ from reprobuild.cli.options import env_from_flags
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
-from reprobuild.imports import read_for
+from reprobuild.imports import target_system
 from reprobuild.imports.common import wanted_of
-from reprobuild.imports.read_for import ReadFor, allows, reading_for
 from reprobuild.imports.recognize import read_import
+from reprobuild.imports.target_system import ReadFor, allows, reading_for
 from reprobuild.oci.registry import client
 from support.bases import Pusher, files
 from support.channel import Channel
@@ -34,7 +34,7 @@ OF_MACHINES = "torch==2.4.1\nfilelock==1.0 ; platform_machine == 'aarch64'\n"
 
 @pytest.fixture(autouse=True)
 def _amd64(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_for, "architecture", lambda: "amd64")
+    monkeypatch.setattr(target_system, "architecture", lambda: "amd64")
 
 
 def packages(name: str = "work") -> list[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.known import ARRIVAL, COLLECTIVE, UNKNOWN, of_operation
+from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, UNKNOWN, of_operation
 
 
 @pytest.mark.parametrize(
