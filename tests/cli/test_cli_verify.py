@@ -20,7 +20,7 @@ from reprobuild.host.home import Home
 from reprobuild.host.machine import architecture
 from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
 from reprobuild.oci.registry.client import Registry, Target
-from reprobuild.oci.registry.referrers import referrers
+from reprobuild.oci.registry.referrers import Attachment, attach, referrers
 from reprobuild.pipeline import steps
 from reprobuild.pipeline.workspace import read_lock
 from reprobuild.render.own_files import own_files
@@ -271,6 +271,47 @@ def test_an_entry_of_a_list_hides_no_other(
         monkeypatch.setattr(Registry, "referrers", lambda *_, each=entries: each)
         said = call("verify", place, "--key", public)
         assert (said.status, said.out.count("is not one document about this image")) == (0, 3), said.err
+
+
+@pytest.mark.parametrize("told", ["text/plain", "application/vnd.cncf.notary.signature", None])
+def test_the_type_that_a_list_gives_a_failed_test_hides_it_not(
+    image: str, call: Call, key: Path, registry: str, runs: Any, told: str | None
+) -> None:
+    """A registry that lists a failed test as something else let the one before it count."""
+    public, place = str(key.with_suffix(".pub")), f"{registry}/team/toy:1"
+    target, tag = Registry(Target.parse(place)), image.replace(":", "-")
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    before = {entry["digest"] for entry in json.loads(target.read_manifest(tag))["manifests"]}
+    assert call("verify", place, "--key", public).status == 0
+    runs(FAILED)
+    assert call("selftest", "team/toy:1").status == 9
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    index = json.loads(target.read_manifest(tag))
+    new = [entry for entry in index["manifests"] if entry["digest"] not in before]
+    assert new
+    for entry in new:
+        entry["artifactType"] = told
+    target.send_manifest(json.dumps(index).encode(), tag, INDEX_TYPE)
+    said = call("verify", place, "--key", public)
+    assert (said.status, "the self-test failed: conv2d" in said.err) == (17, True), said.out
+
+
+def test_what_others_attach_is_named_and_does_no_harm(
+    image: str, call: Call, key: Path, registry: str
+) -> None:
+    public, place = str(key.with_suffix(".pub")), f"{registry}/team/toy:1"
+    target = Registry(Target.parse(place))
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    kind = "application/vnd.cncf.notary.signature"
+    attach(target, target.read_manifest("1"), [Attachment(kind, b"\x30\x82"), Attachment("a/b", b'{"c": 1}')])
+    said = call("verify", place, "--key", public)
+    assert said.status == 0, said.err
+    lines = [line for line in said.out.splitlines() if line.startswith("does not count: referrer sha256:")]
+    assert [f"'{kind}': it is not JSON" in line for line in lines].count(True) == 1
+    assert ["'a/b': it is neither a statement nor a bundle" in line for line in lines].count(True) == 1
+    assert len(lines) == 2
+    shown = call("inspect", place, "--key", public)
+    assert (shown.status, shown.out.count("cannot be read")) == (0, 2)
 
 
 def test_a_tampered_image_with_its_lock_and_evidence_is_not_what_a_rebuild_gives(

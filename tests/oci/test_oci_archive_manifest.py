@@ -17,6 +17,7 @@ from reprobuild.errors import ImageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
 from reprobuild.oci.file_tree import ImageTree
 from reprobuild.verify.find import tree_of
 from support.images import Entry, docker_archive, layer, layout, oci_archive
@@ -190,6 +191,25 @@ def test_a_size_that_is_not_the_blob_s(tmp_path: Path, size: object) -> None:
     index["manifests"][0]["size"] = size
     parts["index.json"] = json.dumps(index).encode()
     refused(write(tmp_path / "a.tar", parts), tmp_path, "bytes, not")
+
+
+@pytest.mark.parametrize("of", ["index", "entry", "manifest"])
+@pytest.mark.parametrize("kind", ["a/b", INDEX_TYPE, MANIFEST_TYPE, 5])
+def test_a_type_that_is_unknown_or_another_s(tmp_path: Path, of: str, kind: object) -> None:
+    """skopeo goes by the type in the list, Docker by the keys of the document."""
+    parts = oci(tmp_path, GOOD)
+    index = json.loads(parts["index.json"])
+    entry = index["manifests"][0]
+    manifest = json.loads(parts[f"blobs/sha256/{entry['digest'][7:]}"])
+    {"index": index, "entry": entry, "manifest": manifest}[of]["mediaType"] = kind
+    content = json.dumps(manifest).encode()
+    entry |= {"digest": blob(parts, content), "size": len(content)}
+    parts["index.json"] = json.dumps(index).encode()
+    file = write(tmp_path / "a.tar", parts)
+    if kind == {"index": INDEX_TYPE}.get(of, MANIFEST_TYPE):
+        assert tree(file, tmp_path).files.keys() == {"etc", "etc/a"}
+    else:
+        refused(file, tmp_path, "is unknown: expected application/vnd")
 
 
 def test_a_second_name_of_nothing(tmp_path: Path) -> None:

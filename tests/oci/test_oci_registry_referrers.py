@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from reprobuild.errors import RegistryError
 from reprobuild.oci.documents import EMPTY, MANIFEST_TYPE
 from reprobuild.oci.registry.client import Registry, Target
-from reprobuild.oci.registry.referrers import Attachment, attach, referrers
+from reprobuild.oci.registry.referrers import (
+    Attachment,
+    Referrer,
+    Unread,
+    attach,
+    referrers,
+)
 from support.fixtures import fixtures_of
 from support.listings import digest_of, serve_listing
 from support.registry import gate_before, serve_registry
@@ -24,7 +31,17 @@ IMAGE = json.dumps({"mediaType": MANIFEST_TYPE, "schemaVersion": 2}).encode()
 
 
 def notes(registry: Registry, manifest: bytes = IMAGE) -> list[bytes]:
-    return [document for _, document in referrers(registry, digest_of(manifest), [KIND])]
+    return [
+        found.document if isinstance(found.document, bytes) else found.document.reason.encode()
+        for found in referrers(registry, digest_of(manifest), [KIND])
+    ]
+
+
+def unread(found: Referrer) -> str:
+    assert isinstance(found.document, Unread)
+    begins = "the registry lists it, and it is not one document about this image: "
+    assert found.document.reason.startswith(begins)
+    return found.document.reason.removeprefix(begins)
 
 
 def test_a_registry_without_a_list_gets_a_tag(tmp_path: Path) -> None:
@@ -49,7 +66,10 @@ def test_a_document_of_another_subject_or_digest_is_not_given(tmp_path: Path) ->
         registry.send_manifest(
             other, digest_of(IMAGE).replace(":", "-"), "application/vnd.oci.image.index.v1+json"
         )
-        assert notes(registry) == [b""]
+        other_image = digest_of(b"another image")
+        assert [*map(unread, referrers(registry, digest_of(IMAGE), [KIND]))] == [
+            f"it is about another image, {other_image}"
+        ]
 
 
 def test_a_push_that_breaks_off_leaves_no_tag_without_evidence(tmp_path: Path) -> None:
@@ -98,60 +118,99 @@ def test_bytes_that_are_not_those_listed_are_an_error() -> None:
             list(referrers(registry, digest_of(IMAGE), [KIND.replace("note", "lies")]))
 
 
+def listed(*entries: Any, manifest: object = None, content: bytes = b"{}") -> Iterator[Referrer]:
+    """What a registry with one manifest and one blob gives, that lists some entries."""
+    registry = SimpleNamespace(
+        referrers=lambda _: [*entries],
+        read_manifest=lambda _: json.dumps(manifest).encode(),
+        read_blob=lambda _: content,
+    )
+    return referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])
+
+
 @pytest.mark.parametrize("odd", ["latest", "sha512:" + "a" * 128, "../../other/x"])
 def test_a_document_without_a_digest_that_is_verified_is_not_asked_for(odd: str) -> None:
-    entry = {"digest": odd, "artifactType": KIND}
-    registry = SimpleNamespace(referrers=lambda _: [entry])
-    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(odd, b"")]
+    (found,) = listed({"digest": odd, "artifactType": KIND})
+    assert (found.digest, unread(found)) == (odd, "its digest cannot be verified")
     document = {"layers": [{"digest": odd, "mediaType": KIND}], "subject": {"digest": digest_of(IMAGE)}}
-    registry.read_manifest = lambda _: json.dumps(document).encode()
-    entry["digest"] = digest_of(b"")
-    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"")]
+    (found,) = listed({"digest": digest_of(b""), "artifactType": KIND}, manifest=document)
+    assert "is not a digest" in unread(found)
 
 
 _LAYER = {"digest": digest_of(b"{}"), "mediaType": KIND}
 _SUBJECT = {"digest": digest_of(IMAGE)}
+_OTHER = digest_of(b"another image")
 
 
+@pytest.mark.parametrize("told", [KIND, "text/plain", "", None, 5])
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "reason"),
     [
-        {"layers": [_LAYER, _LAYER], "subject": _SUBJECT},
-        {"layers": [], "subject": _SUBJECT},
-        {"layers": [{**_LAYER, "mediaType": "text/plain"}], "subject": _SUBJECT},
-        {"layers": [_LAYER], "subject": {"digest": digest_of(IMAGE).upper()}},
-        {"layers": [_LAYER], "subject": None},
-        {"layers": [_LAYER]},
-        {"manifests": [_LAYER], "subject": _SUBJECT},
-        {"layers": {"0": _LAYER}, "subject": _SUBJECT},
-        [],
+        ({"layers": [_LAYER, _LAYER], "subject": _SUBJECT}, "its manifest has 2 layers"),
+        ({"layers": [], "subject": _SUBJECT}, "its manifest has 0 layers"),
+        ({"layers": [_LAYER], "subject": {"digest": _OTHER}}, f"it is about another image, {_OTHER}"),
+        ({"layers": [_LAYER], "subject": {"digest": digest_of(IMAGE).upper()}}, "is not a digest"),
+        ({"layers": [_LAYER], "subject": None}, "subject"),
+        ({"layers": [_LAYER]}, "subject: missing"),
+        ({"manifests": [_LAYER], "subject": _SUBJECT}, "layers: missing"),
+        ({"layers": {"0": _LAYER}, "subject": _SUBJECT}, "layers"),
+        ({"layers": ["x"], "subject": _SUBJECT}, "layers"),
+        ({"layers": [_LAYER], "subject": _SUBJECT, "config": 3}, "config"),
+        ({"layers": [{**_LAYER, "size": 5 << 20}], "subject": _SUBJECT}, "it has 5,242,880 bytes, and at"),
+        ({"layers": [{**_LAYER, "size": -1}], "subject": _SUBJECT}, "is not a valid size"),
+        ([], "its manifest"),
+        (None, "its manifest"),
     ],
 )
-def test_what_is_not_one_document_about_the_image_is_given_as_no_bytes(manifest: object) -> None:
-    """Two layers, another type, an index of manifests: which of them counts would be anybody's guess."""
-    entry = {"digest": digest_of(b""), "artifactType": KIND, "annotations": {"any": "thing"}}
-    registry = SimpleNamespace(
-        referrers=lambda _: [entry, {**entry, "artifactType": "text/plain"}],
-        read_manifest=lambda _: json.dumps(manifest).encode(),
-        read_blob=lambda _: b"{}",
-    )
-    found = [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])]
-    assert found == [(digest_of(b""), b"")]
-    good = {"layers": [_LAYER], "subject": _SUBJECT}
-    registry.read_manifest = lambda _: json.dumps(good).encode()
-    assert [*referrers(cast("Registry", registry), digest_of(IMAGE), [KIND])] == [(digest_of(b""), b"{}")]
+def test_what_is_not_one_document_about_the_image_is_named(
+    manifest: object, reason: str, told: object
+) -> None:
+    """Two layers, another image, an index of manifests: whatever the list says of it, it is not silent."""
+    (found,) = listed({"digest": digest_of(b""), "artifactType": told}, manifest=manifest)
+    assert reason in unread(found)
+
+
+@pytest.mark.parametrize("told", [KIND, "text/plain", "", None, 5])
+def test_the_type_in_a_list_hides_no_document(told: object) -> None:
+    """A registry that lists a failed test as something else would have passed for one that has none."""
+    entry = {"digest": digest_of(b""), "artifactType": told, "annotations": {"any": "thing"}}
+    plain = {**_LAYER, "mediaType": "text/plain"}
+    for manifest, foreign in (
+        ({"layers": [_LAYER], "subject": _SUBJECT}, ""),
+        ({"layers": [_LAYER], "subject": _SUBJECT, "artifactType": "text/plain"}, ""),
+        ({"layers": [plain], "subject": _SUBJECT, "artifactType": KIND}, ""),
+        ({"layers": [plain], "subject": _SUBJECT, "config": {"mediaType": KIND}}, ""),
+        ({"layers": [plain], "subject": _SUBJECT, "artifactType": "a/b"}, "'a/b'"),
+        ({"layers": [{"digest": digest_of(b"{}")}], "subject": _SUBJECT}, "'no type'"),
+    ):
+        found = [*listed(entry, {**entry, "artifactType": "x/y"}, manifest=manifest)]
+        assert found == [Referrer(digest_of(b""), b"{}", foreign)]
+
+
+def test_documents_of_other_types_are_read_up_to_a_bound_and_then_named() -> None:
+    """Bills that scanners attach each night must not keep evidence from being read."""
+    entries = [{"digest": digest_of(b"%d" % number)} for number in range(20)]
+    manifest = {"layers": [{**_LAYER, "mediaType": "a/b", "size": 4 << 20}], "subject": _SUBJECT}
+    found = [*listed(*entries, manifest=manifest, content=b"x" * (4 << 20))]
+    assert [isinstance(each.document, Unread) for each in found] == [False] * 16 + [True] * 4
+    manifest = {"layers": [{**_LAYER, "size": 4 << 20}], "subject": _SUBJECT}
+    entries = [{"digest": digest_of(b"%d" % number)} for number in range(65)]
+    with pytest.raises(RegistryError, match="have more than 268,435,456 bytes"):
+        list(listed(*entries, manifest=manifest, content=b"x" * (4 << 20)))
+    with pytest.raises(RegistryError, match="has 1001 documents attached, and 1000 are read"):
+        list(listed(*({"digest": digest_of(b"%d" % number)} for number in range(1001))))
 
 
 def test_a_document_is_read_once_and_whatever_type_the_list_gives_it() -> None:
-    """A list need not have the type of a document: then its manifest says what it is."""
     with serve_listing() as listing:
         registry = Registry(Target(listing.host, "team/x", "1"))
         attach(registry, IMAGE, [Attachment(KIND, b"{}"), Attachment("text/plain", b"x")])
         asked: list[str] = []
         read, entries = registry.read_manifest, listing.of(digest_of(IMAGE))
         registry.read_manifest = lambda wanted: asked.append(wanted) or read(wanted)  # type: ignore[func-returns-value, method-assign]
-        for kind in (KIND, None, ""):
-            listed = [{**entry, "artifactType": kind and entry["artifactType"]} for entry in entries]
-            registry.referrers = lambda _, each=listed: each * 999  # type: ignore[method-assign, misc]
-            assert notes(registry) == [b"{}"]
-        assert len(asked) == 5
+        for kind in (KIND, None, "", "a/b"):
+            told = [{**entry, "artifactType": kind} for entry in entries]
+            registry.referrers = lambda _, each=told: each * 999  # type: ignore[method-assign, misc]
+            found = {each.document: each.foreign for each in referrers(registry, digest_of(IMAGE), [KIND])}
+            assert found == {b"{}": "", b"x": "'text/plain'"}
+        assert len(asked) == 8

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from reprobuild.oci.registry.referrers import Unread
+from reprobuild.verify.evidence.judgement import judge
 from reprobuild.verify.evidence.keys import read_private_key
 from reprobuild.verify.evidence.signatures import sign
 from reprobuild.verify.evidence.statements import Kind, rebuilt
-from support.evidence import MADE, OTHER, SUBJECT, Change, Team, a_lock, texts
+from support.evidence import MADE, NOW, OTHER, SUBJECT, Change, Team, a_lock, texts
 from support.reports import a_check
 
 
@@ -317,11 +319,13 @@ def test_a_forged_bundle(name: str, team: Team) -> None:
 
 
 def test_what_a_registry_lists_and_is_no_document_about_the_image(team: Team) -> None:
-    team.documents["referrer sha256:0123"] = b""
-    found = team.judge(lock=a_lock())
-    assert found.ignored == (
-        "referrer sha256:0123: the registry lists it, and it is not one document about this image",
-    )
+    more: dict[str, bytes | Unread] = {"empty": b"", "unread": Unread("it has two layers")}
+    found = judge({**team.documents, **more}, SUBJECT, team.policy, NOW, a_lock())
+    assert found.good
+    assert [line.partition(": ")[::2] for line in found.ignored] == [
+        ("empty", "it is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("unread", "it has two layers"),
+    ]
 
 
 VOTES: dict[str, tuple[Change, str]] = {

@@ -9,7 +9,7 @@ import pytest
 
 from reprobuild.errors import ImageError, RegistryError
 from reprobuild.host.machine import architecture
-from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
+from reprobuild.oci.documents import IMAGE_TYPES, INDEX_TYPE, LIST_TYPES, MANIFEST_TYPE
 from reprobuild.oci.registry.client import Registry, Target
 from reprobuild.verify.image_labels import read_image_manifest
 from support.fixtures import fixtures_of
@@ -29,6 +29,7 @@ def test_a_list_of_platforms_is_a_stranger_s_word(index: bytes) -> None:
 
 
 ONE, TWO = b'{"layers": [], "config": {}}', b'{"layers": [], "config": {"size": 2}}'
+LIST, ODD = b'{"manifests": []}', b'{"layers": [], "config": {}, "mediaType": "a/b"}'
 
 
 def entry(image: bytes, **platform: str) -> dict[str, Any]:
@@ -40,7 +41,10 @@ def entry(image: bytes, **platform: str) -> dict[str, Any]:
 
 def found(document: dict[str, Any]) -> tuple[bytes, tuple[str, ...]]:
     with serve_listing() as listing:
-        listing.blobs |= {"1": json.dumps(document).encode(), digest_of(ONE): ONE, digest_of(TWO): TWO}
+        listing.blobs |= {
+            "1": json.dumps(document).encode(),
+            **{digest_of(y): y for y in (ONE, TWO, LIST, ODD)},
+        }
         return read_image_manifest(Registry(Target(listing.host, "team/x", "1")), "1", "team/x")
 
 
@@ -71,3 +75,56 @@ def test_what_is_an_image_and_a_list_of_images_is_refused(document: dict[str, An
     """CVE-2021-41190: what a tool takes it for hangs on a header of the answer."""
     with pytest.raises(RegistryError, match="can be read as an image and as a list of images"):
         found(document)
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (
+            {"manifests": [entry(ONE)], "mediaType": "application/x"},
+            "the mediaType 'application/x' is unknown",
+        ),
+        ({"layers": [], "config": {}, "mediaType": "text/html"}, "the mediaType 'text/html' is unknown"),
+        ({"layers": [], "config": {}, "mediaType": 5}, "the mediaType 5 is unknown"),
+        ({"layers": [], "config": {}, "schemaVersion": 1}, "the schemaVersion 1 is unknown"),
+        ({"manifests": [entry(ONE)], "schemaVersion": "2"}, "the schemaVersion '2' is unknown"),
+        ({"manifests": [{**entry(ONE), "mediaType": "a/b"}]}, "the mediaType 'a/b' is unknown"),
+        (
+            {"manifests": [{**entry(ONE), "mediaType": INDEX_TYPE}]},
+            "is unknown: expected application/vnd.oci",
+        ),
+        ({"manifests": [{**entry(ONE), "platform": "linux"}]}, "platform"),
+        ({"manifests": [{**entry(ONE), "platform": {"os": 3}}]}, "platform"),
+        ({"manifests": [entry(LIST)]}, "is a list of images again"),
+        ({"manifests": [entry(ODD)]}, "the mediaType 'a/b' is unknown"),
+    ],
+)
+def test_a_document_of_an_unknown_type_is_refused(document: dict[str, Any], reason: str) -> None:
+    """Tools go by the type: one that does not know it takes another entry of a list, or nothing."""
+    with pytest.raises(RegistryError, match="team/x") as caught:
+        found(document)
+    assert reason in caught.value.message
+
+
+def test_a_type_may_be_missing_or_docker_s() -> None:
+    for each in (None, "", *LIST_TYPES):
+        assert found({"manifests": [entry(ONE)], "mediaType": each, "schemaVersion": 2}) == (ONE, ())
+    for kind in IMAGE_TYPES:
+        assert found({"manifests": [{**entry(ONE), "mediaType": kind}]}) == (ONE, ())
+
+
+def test_an_entry_without_a_platform_is_named() -> None:
+    """containerd reads the configuration of one to see for which machine it is."""
+    unnamed: list[dict[str, Any]] = [{}, {"platform": None}, {"platform": {}}]
+    for platform in unnamed:
+        bare = {"digest": digest_of(TWO), **platform}
+        assert found({"manifests": [bare, entry(ONE)]}) == (ONE, ("no platform",))
+        with pytest.raises(ImageError, match="it is for no platform"):
+            found({"manifests": [bare]})
+
+
+def test_an_architecture_by_its_other_name_is_the_same() -> None:
+    other = {"amd64": "x86_64", "arm64": "aarch64"}[architecture()]
+    assert found({"manifests": [entry(ONE, os="Linux", architecture=other)]}) == (ONE, ())
+    with pytest.raises(ImageError, match=f"has 2 images for linux/{architecture()}"):
+        found({"manifests": [entry(TWO, architecture=other), entry(ONE)]})

@@ -14,7 +14,7 @@ from ..host.console import first_of, one_line
 from ..host.host import Host
 from ..host.machine import architecture
 from ..lock.model import Lock
-from ..oci.registry.referrers import attach
+from ..oci.registry.referrers import Unread, attach
 from ..pipeline.steps import lock_to_build, rebuild, selftest_image
 from ..selftest.agreement import compare as compare_reports
 from ..selftest.run import Gpu
@@ -232,7 +232,7 @@ def _voted(found: Evidenced, signer: Signer | CommandSigner | None, host: Host) 
     return [("vote", f"kept in {path}; `push` sends it along")]
 
 
-def _is_vote_of(document: bytes, key: Key, found: Evidenced) -> bool:
+def _is_vote_of(document: bytes | Unread, key: Key, found: Evidenced) -> bool:
     try:
         read = read_document(document, [key])
     except EvidenceError:

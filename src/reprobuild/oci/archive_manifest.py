@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import ImageError
 from ..request.table import JsonTable, Table, TableError, shown
-from .documents import parse_json, sha256
+from .documents import IMAGE_TYPES, LIST_TYPES, check_type, parse_json, sha256
 
 NAME = "org.opencontainers.image.ref.name"
 """Annotation of an index's entry with the image's name."""
@@ -121,17 +121,21 @@ class Archive:
     def _below(self, index: Table, depth: int) -> Iterator[Described]:
         if depth > _DEEPEST:
             raise ValueError(f"indexes are nested too deeply: {depth} deep")
-        _one_meaning(index, "manifests")
+        _one_meaning(index, "manifests", "mediaType", "schemaVersion")
+        check_type(index.data, *LIST_TYPES)
         for entry in index.tables("manifests"):
             path = _blob(entry)
             if depth and path not in self._documents:
                 continue  # of another platform, which the archive was written without
             manifest = self._document(path)
             self._sized(entry, path)
+            # Some tools go by the type in the list, some by that in the document, some by its keys.
+            check_type(entry.data, *(LIST_TYPES if manifest.has("manifests") else IMAGE_TYPES))
             if manifest.has("manifests"):
                 yield from self._below(manifest, depth + 1)
             elif _inner(entry, "platform").data.get("os") != "unknown":  # an attestation
-                _one_meaning(manifest, "config", "layers")
+                _one_meaning(manifest, "config", "layers", "mediaType", "schemaVersion")
+                check_type(manifest.data, *IMAGE_TYPES)
                 names = (str(_inner(entry, "annotations").data.get(NAME, "")), entry.digest("digest"))
                 config, layers = manifest.table("config"), manifest.tables("layers")
                 for each in (config, *layers):

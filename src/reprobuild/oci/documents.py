@@ -11,12 +11,16 @@ from typing import Any
 
 from ..errors import RegistryError
 from ..request.json_reader import load_json
-from ..request.table import JsonTable
+from ..request.table import JsonTable, shown
 from .tar_writer import Layer
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+DOCKER_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LIST_TYPE = "application/vnd.docker.distribution.manifest.list.v2+json"
+IMAGE_TYPES = (MANIFEST_TYPE, DOCKER_TYPE)
+LIST_TYPES = (INDEX_TYPE, DOCKER_LIST_TYPE)
 EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 EMPTY = b"{}"
 """Configuration of a manifest that is not an image (image-spec, "Guidance for an Empty Descriptor")."""
@@ -127,9 +131,49 @@ def image_json(data: bytes, name: str) -> dict[str, Any]:
     return found
 
 
+def is_list(document: bytes, name: str) -> bool:
+    """Whether a document from a registry is a list of images. Raises `RegistryError` where it depends on the
+    tool, or nothing known is named.
+
+    What it is taken for hangs on the header of an answer, which nobody signs (CVE-2021-41190,
+    https://github.com/opencontainers/distribution-spec/security/advisories/GHSA-mc8v-mgrf-8f4m). Go reads
+    keys in any case.
+    """
+    found = image_json(document, name)
+    keys = {key.casefold() for key in found}
+    is_one = "manifests" in found
+    other_type = found.get("mediaType") in (IMAGE_TYPES if is_one else LIST_TYPES)
+    if other_type or ("manifests" in keys and (not is_one or keys & {"layers", "config"})):
+        raise RegistryError(
+            f"{name} can be read as an image and as a list of images",
+            hint="somebody made it to deceive; do not use it",
+        )
+    try:
+        check_type(found, *(LIST_TYPES if is_one else IMAGE_TYPES))
+    except ValueError as error:
+        raise RegistryError(
+            f"{name}: its manifest is not one of an image: {error}",
+            hint="tools differ in what they take it for; push it again with a tool that writes OCI's form",
+        ) from None
+    return is_one
+
+
+def check_type(document: Mapping[str, Any], *known: str) -> None:
+    """Raise ValueError for an untrusted document or descriptor of an unknown media type or schema.
+
+    OCI leaves the media type of a document open; Go does not tell an empty one from a missing one.
+    """
+    if (kind := document.get("mediaType")) not in (None, "", *known):
+        raise ValueError(f"the mediaType {shown(kind)} is unknown: expected {' or '.join(known)}")
+    if (schema := document.get("schemaVersion", 2)) != 2:
+        raise ValueError(f"the schemaVersion {shown(schema)} is unknown: expected 2")
+
+
 def descriptors(index: bytes) -> list[Mapping[str, Any]]:
     """Return the entries of an untrusted image index. Raises ValueError if it is not one."""
-    entries = JsonTable(parse_json(index), "index").tables("manifests")
+    table = JsonTable(parse_json(index), "index")
+    check_type(table.data, *LIST_TYPES)
+    entries = table.tables("manifests")
     for entry in entries:
         entry.value("digest", str)
     return [entry.data for entry in entries]

@@ -16,7 +16,7 @@ from ..host.host import Host
 from ..in_image.selftest.names import FORBIDDEN
 from ..lock.base_image import MEDIA_TYPES, BaseImage, BaseLayer
 from ..lock.model import MACHINES, Lock
-from ..oci.documents import image_json, sha256
+from ..oci.documents import image_json, is_list, sha256
 from ..oci.file_tree import read_layers
 from ..request.model import Request
 from ..request.reference import Reference
@@ -85,10 +85,12 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     manifests = {platform: sha256(top)}
     documents = [top]
     index, document = None, image_json(top, name)
-    if "manifests" in document:
+    if is_list(top, name):
         index, manifests = sha256(top), _platforms(document, name, platform)
         documents.append(registry.read_manifest(manifests[platform]))
         document = image_json(documents[-1], name)
+        if is_list(documents[-1], name):
+            raise ResolveError(f"{name}: its image for {platform} is a list of images again")
     if "config" not in document:
         raise ResolveError(
             f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",

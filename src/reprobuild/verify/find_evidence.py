@@ -23,7 +23,7 @@ from ..oci.extract_file import file_of_layers
 from ..oci.file_tree import ImageTree, nothing, tar_digest
 from ..oci.merge_layers import Keep
 from ..oci.registry.client import Registry, Target
-from ..oci.registry.referrers import referrers
+from ..oci.registry.referrers import Unread, referrers
 from ..oci.store import ImageStore
 from ..oci.tar_fields import LayerRefused
 from ..request.image_layout import OWN_FOLDER
@@ -49,7 +49,7 @@ class Evidenced:
 
     name: str
     subject: Subject
-    documents: Mapping[str, bytes]
+    documents: Mapping[str, bytes | Unread]
     """Documents by their name for messages."""
     lock: Lock | None
     """The one in the image; None where the image carries none."""
@@ -154,11 +154,12 @@ def _in_registry(found: tuple[Target, str], own: Mapping[str, bytes]) -> Evidenc
         config = manifest.table("config").digest("digest")
         layers = [(y.digest("digest"), y.size(most=MOST_BYTES)) for y in manifest.tables("layers")]
     digest = sha256(document)
-    attached: dict[str, bytes] = {}
-    for each, data in referrers(registry, digest, (BUNDLE, IN_TOTO)):
+    attached: dict[str, bytes | Unread] = {}
+    for each in referrers(registry, digest, (BUNDLE, IN_TOTO)):
+        is_digest, of = DIGEST.fullmatch(each.digest), f", {each.foreign}" if each.foreign else ""
+        short = f"referrer {each.digest[:19]}{of}" if is_digest else f"listed as {shown(each.digest)}"
         # One must not take the place of another whose digest begins with the same.
-        short = f"referrer {each[:19]}" if DIGEST.fullmatch(each) else f"listed as {shown(each)}"
-        attached[f"referrer {each}" if short in attached else short] = data
+        attached[f"referrer {each.digest}{of}" if short in attached else short] = each.document
     return Evidenced(
         name=name,
         subject=Subject(digest, config),

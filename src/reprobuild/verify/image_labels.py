@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import ImageError, RegistryError
 from ..host.console import first_of
 from ..host.machine import architecture
-from ..oci.documents import INDEX_TYPE, MANIFEST_TYPE, descriptors, image_json
+from ..oci.documents import IMAGE_TYPES, check_type, descriptors, image_json, is_list
 from ..oci.registry.client import Registry, Target
 from ..render.labels import LABEL
+from ..request.table import JsonTable
 
-_DOCKER = "application/vnd.docker.distribution.manifest"
-_IMAGES = (MANIFEST_TYPE, f"{_DOCKER}.v2+json")
-_LISTS = (INDEX_TYPE, f"{_DOCKER}.list.v2+json")
+_UNNAMED = "no platform"
+_ATTESTATION = "unknown/unknown"
+"""Of BuildKit's own documents."""
+_SAME = {"x86_64": "amd64", "x86-64": "amd64", "aarch64": "arm64"}
+"""Names of architectures that containerd reads as others (containerd/platforms, database.go)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +59,27 @@ def read_image_manifest(registry: Registry, wanted: str, name: str) -> tuple[byt
     ``name`` is what messages call it. Raises `RegistryError`, `ImageError`.
     """
     document = registry.read_manifest(wanted)
-    if not _is_list(document, name):
+    if not is_list(document, name):
         return document, ()
     digest, others = _of_this_machine(document, name)
     document = registry.read_manifest(digest)
-    if _is_list(document, f"{name}, {digest[:19]}"):
+    if is_list(document, f"{name}, {digest[:19]}"):
         raise RegistryError(f"{name}: its image for this machine is a list of images again")
     return document, others
-
-
-def _is_list(document: bytes, name: str) -> bool:
-    """Whether a document is a list of images. Raises `RegistryError` where it depends on the tool.
-
-    What it is taken for hangs on the header of an answer, which nobody signs (CVE-2021-41190,
-    https://github.com/opencontainers/distribution-spec/security/advisories/GHSA-mc8v-mgrf-8f4m). Go reads
-    keys in any case.
-    """
-    found = image_json(document, name)
-    keys = {key.casefold() for key in found}
-    is_list = "manifests" in found
-    other_type = found.get("mediaType") in (_IMAGES if is_list else _LISTS)
-    if other_type or ("manifests" in keys and (not is_list or keys & {"layers", "config"})):
-        raise RegistryError(
-            f"{name} can be read as an image and as a list of images",
-            hint="somebody made it to deceive; do not use it",
-        )
-    return is_list
 
 
 def _of_this_machine(index: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     """Return the digest of the image for this machine in a list for several platforms, and the others."""
     there: dict[str, set[str]] = {}
+    wanted = f"linux/{architecture()}"
     try:
         for each in descriptors(index):
-            platform = each.get("platform")
-            if isinstance(platform, dict):
-                of = f"{platform.get('os')}/{platform.get('architecture')}"
-                there.setdefault(of, set()).add(str(each["digest"]))
+            if (of := _platform(each)) == wanted:
+                check_type(each, *IMAGE_TYPES)
+            there.setdefault(of, set()).add(str(each["digest"]))
     except ValueError as error:
         raise RegistryError(f"{name}: its list of platforms is not valid: {error}") from None
-    wanted = f"linux/{architecture()}"
-    others = tuple(sorted(there.keys() - {wanted, "unknown/unknown"}))  # BuildKit's own documents
+    others = tuple(sorted(there.keys() - {wanted, _ATTESTATION}))
     if wanted not in there:
         raise ImageError(f"{name} is not for {wanted}; it is for {first_of(others, 9) or 'no platform'}")
     if len(found := sorted(there[wanted])) > 1:
@@ -106,3 +90,14 @@ def _of_this_machine(index: bytes, name: str) -> tuple[str, tuple[str, ...]]:
             hint="name one of them by its digest: REGISTRY/NAME@DIGEST",
         )
     return found[0], others
+
+
+def _platform(entry: Mapping[str, Any]) -> str:
+    """Return the platform of an entry in a list, as tools in Go read it. Raises ValueError."""
+    if entry.get("platform") is None:
+        return _UNNAMED
+    platform = JsonTable(entry, "manifests").table("platform")
+    system, machine = (platform.value(key, str, "").casefold() for key in ("os", "architecture"))
+    if not system and not machine:
+        return _UNNAMED
+    return f"{system}/{_SAME.get(machine, machine)}"

@@ -17,7 +17,15 @@ from ...host.home import write_all
 from ...net.session import basic_auth, session
 from ...net.transport import TooLargeError, read_whole
 from ..blobs import open_blob
-from ..documents import DOCUMENT_LIMIT, INDEX_TYPE, MANIFEST_TYPE, descriptors, sha256
+from ..documents import (
+    DOCUMENT_LIMIT,
+    IMAGE_TYPES,
+    INDEX_TYPE,
+    LIST_TYPES,
+    MANIFEST_TYPE,
+    descriptors,
+    sha256,
+)
 from ..store import image_name
 from ..stream import CHUNK
 from .auth import (
@@ -43,11 +51,8 @@ _TRIES = 5
 _LONGEST_PAUSE = 30.0
 _REDIRECTS = 5
 _PAGES = 20
-_ACCEPT = f"{MANIFEST_TYPE}, application/vnd.docker.distribution.manifest.v2+json"
-_ACCEPT_LISTS = (
-    f"{_ACCEPT}, application/vnd.oci.image.index.v1+json, "
-    "application/vnd.docker.distribution.manifest.list.v2+json"
-)
+_ACCEPT = ", ".join(IMAGE_TYPES)
+_ACCEPT_LISTS = ", ".join((*IMAGE_TYPES, *LIST_TYPES))
 _FINAL = (
     requests.exceptions.TooManyRedirects,
     requests.exceptions.InvalidURL,

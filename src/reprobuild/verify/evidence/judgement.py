@@ -17,6 +17,7 @@ from ...host.console import first_of, one_line
 from ...lock.bill import cyclonedx
 from ...lock.model import Lock
 from ...oci.documents import parse_json
+from ...oci.registry.referrers import Unread
 from ...render.program import BATTERY, selftest_checks, selftest_program
 from ...selftest.report import SelfTestReport
 from .policy import Policy
@@ -82,7 +83,11 @@ class Judgement:
 
 
 def judge(
-    documents: Mapping[str, bytes], subject: Subject, policy: Policy, now: datetime, lock: Lock | None = None
+    documents: Mapping[str, bytes | Unread],
+    subject: Subject,
+    policy: Policy,
+    now: datetime,
+    lock: Lock | None = None,
 ) -> Judgement:
     """Judge the documents about an image, each under what messages call it.
 

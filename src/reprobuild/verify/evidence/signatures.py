@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import EvidenceError
 from ...oci.documents import DOCUMENT_LIMIT, parse_json
+from ...oci.registry.referrers import Unread
 from ...request.table import JsonTable, refused_as
 from .statements import Statement, read_statement
 
@@ -67,7 +68,7 @@ def is_signed(document: bytes) -> bool:
     return bool(_opened(document)[1])
 
 
-def read_document(document: bytes, keys: Sequence[Key]) -> Document:
+def read_document(document: bytes | Unread, keys: Sequence[Key]) -> Document:
     """Read an untrusted document, and determine which keys signed it. Raises `EvidenceError`."""
     from .keys import signers_of  # noqa: PLC0415 -- who verifies nothing need not load it
 
@@ -76,12 +77,12 @@ def read_document(document: bytes, keys: Sequence[Key]) -> Document:
     return Document(read_statement(payload), signers, bool(signatures))
 
 
-def _opened(document: bytes) -> tuple[bytes, list[bytes]]:
+def _opened(document: bytes | Unread) -> tuple[bytes, list[bytes]]:
     """Return the statement and the signatures in a document."""
+    if isinstance(document, Unread):
+        raise EvidenceError(document.reason)
     if len(document) > DOCUMENT_LIMIT:
         raise EvidenceError(f"it has more than {DOCUMENT_LIMIT:,} bytes")
-    if not document:  # see `oci.registry.referrers`
-        raise EvidenceError("the registry lists it, and it is not one document about this image")
     try:
         table = parse_json(document)
     except ValueError as error:
