@@ -17,7 +17,7 @@ import pytest
 
 from reprobuild.twice.checkpoints import pickle_digest, storage_names, tensors
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.text_differences import general
+from reprobuild.twice.text_tokens import general
 
 REST = "everything but the tensors"
 OF_RUN = Evidence(began=1795391330.0, ended=1795391345.0)

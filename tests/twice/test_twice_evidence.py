@@ -82,9 +82,37 @@ def test_what_two_dates_are_apart_prints_as_the_program_printed_it(began: int, t
     start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=began)
     dates = zip((1, 2), (start, start + span), strict=True)
     sites = {place: [Item(place, date.timestamp(), 0, 0)] for line, date in dates for place in [at(line)]}
-    printed = [f"{item.value:.5f} {item.value:.4f}" for item in _spans(sites) if span]
+    printed = [
+        f"{item.value:.5f} {item.value:.4f}" for item in _spans(sites) if span and item.site[0] == "span"
+    ]
     assert printed == [f"{span.total_seconds():.5f} {span.total_seconds():.4f}"] * bool(span)
 
 
 def at(line: int) -> SiteKey:
     return ("moment", "train.py", line, 0)
+
+
+@given(integers(0, 4 * 10**15), integers(1, 10**11))
+def test_what_two_dates_are_apart_is_told_in_any_unit(began: int, took: int) -> None:
+    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=began)
+    span = timedelta(microseconds=took)
+    sites = {
+        at(line): [Item(at(line), each.timestamp(), 0, 0)] for line, each in ((1, start), (2, start + span))
+    }
+    values = {item.value for item in _spans(sites)}
+    assert {span.microseconds, span // timedelta(milliseconds=1), span.total_seconds() // 1} <= values
+    assert f"{span / timedelta(milliseconds=1):.1f}" in {f"{value:.1f}" for value in values}
+    assert f"{span.total_seconds() / 60:.4f}" in {f"{value:.4f}" for value in values}
+
+
+def test_more_than_twelve_places_may_ask_for_the_date() -> None:
+    sites = {at(line): [Item(at(line), 1.7e9 + line, 0, 0)] for line in range(30)}
+    assert 29.0 in {item.value for item in _spans(sites)}
+
+
+def test_a_whole_duration_is_told_in_hours_minutes_and_seconds(tmp_path: Path) -> None:
+    kept(tmp_path, "1", "", "MainProcess", sites=[["whole", "train.py", 3, 2, [3725, 59], []]])
+    told = {(item.site[0], item.at): item.value for item in read(tmp_path).items if item.site[0] != "whole"}
+    names = ("hours of a whole", "minutes of a whole", "seconds of a whole", "whole minutes of a whole")
+    assert [told[name, 0] for name in names] == [1, 2, 5, 62]
+    assert [told[name, 1] for name in names] == [0, 0, 59, 0]

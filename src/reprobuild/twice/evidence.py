@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,18 @@ _SHORTEST_DECIMAL = 12
 _POOL_WORKER = re.compile(r"[A-Za-z]{0,20}PoolWorker-\d{1,9}")
 _OF_POOL = 4
 """Digits of the number of a pool's process from which it is recognized as one of any of them."""
+_LONGEST = 1e8
+"""Seconds of a duration that is told in hours, minutes and seconds."""
 _LONGEST_WINDOW = 64
 """The most values at a place for which runs of consecutive ones are combined."""
 _MOST_WINDOWS = 200_000
 _ROUNDED = 1e-10
 """Largest deviation of a sum that was computed in another order."""
-_MOST_MOMENTS = 12
+_MOST_MOMENTS = 64
 """Places that asked for the date, of which the differences are known."""
+_MOST_SPANS = 100_000
+"""Such differences, of all places together."""
+_MOST_CUT_OFF = 1000
 
 SiteKey = tuple[str, str, int, int]
 """What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
@@ -83,6 +88,19 @@ class Evidence:
         for item in self.items:
             if isinstance(item.value, str):
                 found[item.value.strip().lstrip("+-").rstrip("%")].append(item)
+        return found
+
+    @cached_property
+    def _sorted_texts(self) -> list[str]:
+        return sorted(self.texts)
+
+    def cut_off(self, text: str) -> list[Item]:
+        """Return the items whose text begins like this, as one does that a program cuts off."""
+        found, start = [], bisect_left(self._sorted_texts, text)
+        for each in self._sorted_texts[start : start + _MOST_CUT_OFF]:
+            if not each.startswith(text):
+                break
+            found += self.texts[each]
         return found
 
     @cached_property
@@ -182,6 +200,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
                 values[key] += items
     items = [item for each in values.values() for item in (*each, *_together(each))]
     items += _spans(values)
+    items += _of_minutes(values)
     with _readable(folder):
         alone = _alone(writers)
     return Evidence(
@@ -267,13 +286,7 @@ def _together(items: Sequence[Item]) -> list[Item]:
 
 def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) -> list[Item]:
     values, items = table
-    start = bisect_left(values, low)
-    found = []
-    for value, item in zip(values[start:], items[start:], strict=True):
-        if value > high:
-            break
-        found.append(item)
-    return found
+    return items[bisect_left(values, low) : bisect_right(values, high)]
 
 
 def _windows(items: Sequence[Item]) -> Iterator[Item]:
@@ -307,17 +320,51 @@ def _spans(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
     for key in [key for key in values if key[0] == "moment"][:_MOST_MOMENTS]:
         for item in values[key]:
             places[item.process][key][item.at] = float(item.value)
+    room = _MOST_SPANS
     for process, sites in places.items():
         for one, first in sites.items():
             for other, last in sites.items():
-                if len(first) not in (1, len(last)):
+                if len(first) not in (1, len(last)) or len(last) > room:
                     continue
                 _, file, line, which = other
-                site = ("span", f"{one[1:]} {file}", line, which)
                 begun = {at: at - 1 if one == other else 0 if len(first) == 1 else at for at in last}
                 # A date has microseconds. As a float of seconds since 1970 it is up to 0.12 of one off, and a
                 # span next to where it is rounded would be printed as another number than it has here.
                 spans = [(at, round(last[at] - first[begun[at]], 6)) for at in last if begun[at] in first]
-                # What comes before the other is no duration.
-                for number, (_, span) in enumerate(spans if all(span >= 0 for _, span in spans) else ()):
-                    yield Item(site, span, number, len(spans) - 1 - number, process)
+                if any(span < 0 for _, span in spans):  # what comes before the other is no duration
+                    continue
+                room -= len(spans)
+                for number, (_, span) in enumerate(spans):
+                    left = len(spans) - 1 - number
+                    for name, value in _in_units(span):
+                        site = (name, f"{one[1:]} {file}", line, which)
+                        yield Item(site, value, number, left, process)
+
+
+def _in_units(span: float) -> Iterator[tuple[str, float]]:
+    """Yield a duration as programs print it; it has whole microseconds."""
+    micro = round(span * 1e6)
+    yield "span", span
+    yield "span in milliseconds", micro / 1000
+    yield "span in microseconds", float(micro)
+    yield "span in minutes", span / 60
+    yield "span in hours", span / 3600
+    yield "microseconds of a span", float(micro % 10**6)
+    yield "milliseconds of a span", float(micro // 1000)
+    yield "seconds of a span", float(micro // 10**6)
+
+
+def _of_minutes(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
+    """Yield the hours, minutes and seconds of a duration that the program made whole first."""
+    for (kind, file, line, which), items in values.items():
+        numbers = [float(item.value) for item in items] if kind == "whole" else []
+        if len(numbers) > _KEPT or not numbers or not 60 <= max(numbers) < _LONGEST:
+            continue
+        for item, number in zip(items, numbers, strict=True):
+            for name, value in (
+                ("seconds", number % 60),
+                ("minutes", number // 60 % 60),
+                ("whole minutes", number // 60),
+                ("hours", number // 3600),
+            ):
+                yield replace(item, site=(f"{name} of a whole", file, line, which), value=value)

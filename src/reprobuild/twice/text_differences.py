@@ -5,15 +5,18 @@ is a difference of the text; everything else that differs is a result. Pure.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from math import isinf
+from functools import cached_property
+from itertools import islice
+from math import inf, lgamma, log
 
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey
 from .redrawn import common, redrawn
-from .timestamps import MOMENT, in_run
+from .text_tokens import Token, digits, general, measured_items, printed_range, seconds_of, tokens
 
 _UNITS = frozenset(
     (
@@ -24,20 +27,6 @@ _UNITS = frozenset(
 """Words that change with the size of a duration or a speed."""
 _BAR = frozenset("█▉▊▋▌▍▎▏#")
 """Characters of a progress bar, whose length changes with the digits of the speed beside it."""
-_REST = (
-    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
-    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
-    r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
-)
-_PLAIN = re.compile(_REST, re.DOTALL)
-_NAME = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z])")
-_TOKEN = re.compile(
-    rf"(?P<moment>{MOMENT})"
-    r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"
-    rf"|(?P<name>{_NAME.pattern})"
-    rf"|{_REST}",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,126 +38,39 @@ class TextDifference:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of a line."""
+@dataclass(frozen=True)
+class _Number:
+    """A number that differs."""
 
-    kind: str
-    text: str
-    key: str
-    """What it is by itself, as evidence of its run says; empty: nothing is known."""
+    pair: tuple[Token, Token]
+    lines: tuple[str, str]
+    redrawn: bool
+    of_measure: bool
 
+    @cached_property
+    def least(self) -> int:
+        return min(digits(token.text) for token in self.pair)
 
-def general(text: str, evidence: Evidence) -> str:
-    """Return a text with what differs in each run by its nature replaced by what it is."""
-    found = []
-    for token in tokens(text, evidence):
-        measured = token.kind == "number" and (
-            _written(token.text, evidence)
-            or (_digits(token.text) >= EXACT and _measured(token.text, evidence))
-        )
-        # A small number may be a process's and a result.
-        plain = token.kind == "process number" and len(token.text) < 4
-        found.append(
-            "<measured>" if measured else f"<{token.key}>" if token.key and not plain else token.text
-        )
-    return "".join(found)
+    @property
+    def again(self) -> bool:
+        """Whether it has so many digits that one measured number explains it at several places."""
+        return self.redrawn or self.least >= _AGAIN - self.of_measure
 
+    @cached_property
+    def told(self) -> tuple[str, ...]:
+        words = (_said(line, token) for line, token in zip(self.lines, self.pair, strict=True))
+        return (self.pair[0].text, self.pair[1].text, *words)
 
-def tokens(line: str, evidence: Evidence) -> list[Token]:
-    """Return a line in pieces, each with what is known of it by this run's evidence alone."""
-    found: list[Token] = []
-    at = 0
-    phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
-    while match := _TOKEN.match(line, at):
-        if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
-            key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else "pool worker 0"
-            found.append(Token("drawn name", phrase[0], key))
-            at = phrase.end()
-            continue
-        kind, text = match.lastgroup or "", match[0]
-        if kind in ("moment", "address", "name"):
-            known = _known(kind, text, evidence)
-            if known is None and kind == "moment" and (name := _NAME.match(line, at)):
-                # One that begins like a time in seconds, as 1531568797d246b9976afda8385ac64b does.
-                known = _known("name", name[0], evidence)
-                match, text = (name, name[0]) if known is not None else (match, text)
-            if known is None:
-                match = _PLAIN.match(line, at)
-                if match is None:
-                    break
-                kind, text = match.lastgroup or "", match[0]
-            else:
-                before = text[: len(text) - len(known.text)]
-                found += [Token("word", before, ""), known] if before else [known]
-                at = match.end()
-                continue
-        key = ""
-        if kind == "number":
-            whole = evidence.parts.get(text)
-            number = float(text.replace(",", ""))
-            if whole is not None:
-                kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
-            elif text in evidence.millionths:
-                kind = key = "time of day"
-            elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
-                kind = key = "address"
-        found.append(Token(kind, text, key))
-        at = match.end()
-    return found
+    @cached_property
+    def places(self) -> list[int]:
+        """Which of its lines' numbers it may be."""
+        texts = zip(*map(_NUMBER.findall, self.lines), strict=False)
+        return [at for at, each in enumerate(texts) if each == tuple(token.text for token in self.pair)]
 
 
-def _written(text: str, evidence: Evidence) -> bool:
-    """Return whether a number was written by a place of so few that it is not one of them by chance."""
-    few = max(FEW, 10 ** min(_digits(text) - 2, EXACT))
-    return len(text) > 2 and any(item.at + item.left < few for item in evidence.texts.get(text, ()))
-
-
-def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
-    if kind == "moment":
-        if in_run(text, evidence.began, evidence.ended, evidence.zones):
-            # By itself it may be a duration, too.
-            return Token("lasting" if _LASTING.fullmatch(text) else "time of day", text, "time of day")
-    elif kind == "address":
-        if any(start <= int(text, 16) < end for start, end in evidence.memory):
-            return Token("address", text, "address")
-    else:
-        for part in (text, text[-_TEMPORARY:]):
-            whole = evidence.parts.get(part.replace("-", ""))
-            if whole is not None:
-                return Token("drawn name", part, f"{whole[0].removesuffix('s')} {whole[1]}")
-        if text in evidence.drawn:
-            return Token("drawn name", text, f"drawn {evidence.drawn.index(text)}")
-    return None
-
-
-def _digits(text: str) -> int:
-    mantissa = re.split("[eE]", text)[0]
-    return len(re.sub(r"\D", "", mantissa).lstrip("0"))
-
-
-def _range(text: str) -> tuple[float, float]:
-    """Return the interval of numbers that print like this; infinite for one that no float holds."""
-    mantissa, _, exponent = text.replace(",", "").lower().partition("e")
-    value = float(text.replace(",", ""))
-    if isinf(value):  # so does a hash such as 8e681493462 read
-        return value, value
-    half = 0.5 * 10.0 ** min(float(exponent or 0) - len(mantissa.partition(".")[2]), 308.0)
-    if _digits(text) in _SINGLE:
-        half = max(half, value * 2.0**-24)
-    return value - half * 1.000001, value + half * 1.000001
-
-
-def _measured(text: str, evidence: Evidence) -> list[Item]:
-    return evidence.between(*_range(text))
-
-
-def _seconds(text: str) -> float:
-    days, _, clock = text.rpartition(" ")
-    value = 0.0
-    for part in clock.split(":"):
-        value = 60 * value + float(part)
-    return value + 86400 * float(days.split()[0]) if days else value
+_Key = tuple[SiteKey, int, int]
+"""A place, its turn, and the process."""
+_Turns = Mapping[tuple[object, ...], Sequence[Item]]
 
 
 class Texts:
@@ -176,8 +78,17 @@ class Texts:
 
     def __init__(self, one: Evidence, other: Evidence) -> None:
         self._sides = (one, other)
-        self._used: set[tuple[SiteKey, int, int]] = set()
+        self._used: dict[_Key, _Number] = {}
+        self._used_before: set[_Key] = set()
+        """In texts that were compared before: the same line may be on a stream and in a file."""
+        self._used_in_line: set[_Key] = set()
+        """A line may have one duration in several units."""
+        self._told: set[tuple[str, ...]] = set()
+        self._told_before: set[tuple[str, ...]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
+        self._columns: dict[tuple[SiteKey, str, int], bool] = {}
+        self._found: dict[tuple[int, int, str], list[Item]] = {}
+        self._by_turn: dict[tuple[object, ...], _Turns] = {}
         self.apart: tuple[str, str] | None = None
         """The lines of which one is a result, where they are not on the same line."""
 
@@ -199,7 +110,10 @@ class Texts:
                 at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
                 values = (one[at][:160], other[at][:160])
                 return None, [TextDifference(f"line {at + 1} of {where}", values, "order of the processes")]
-        self._used.clear()
+        self._used_before |= self._used.keys()
+        self._told_before |= self._told
+        for each in (self._used, self._told, self._columns, self._found, self._by_turn):
+            each.clear()
         self._slots = tuple(_templates(lines) for lines in (one, other))
         for number, (a, b) in enumerate(pairs):
             if a != b:
@@ -249,6 +163,7 @@ class Texts:
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
         both = [tokens(line, side) for line, side in zip(lines, self._sides, strict=True)]
+        self._used_in_line.clear()
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())
         loose: list[tuple[int, int]] = []
@@ -284,98 +199,145 @@ class Texts:
             return x.kind if x.kind not in _COUNTED else x.key
         if any(token.kind not in (*_COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
-        if "lasting" in (x.kind, y.kind):
-            spans = [
-                _seconds(t.text) if t.kind == "lasting" else float(t.text.replace(",", "")) for t in (x, y)
-            ]
-            digits = [len(t.text.partition(".")[2]) for t in (x, y)]
-            items = [
-                side.between(span - 0.5 * 10.0**-digit, span + 10.0**-digit)
-                for side, span, digit in zip(self._sides, spans, digits, strict=True)
-            ]
-            common = self._common(items, (x, y), lines, redrawn=redrawn, of_measure=of_measure)
-            return "duration or speed" if common else None
-        written = [side.texts.get(t.text, []) for side, t in zip(self._sides, (x, y), strict=True)]
-        counted = [_measured(t.text, side) for side, t in zip(self._sides, (x, y), strict=True)]
-        choices = [written, counted]
-        if min(_digits(t.text) for t in (x, y)) >= EXACT:
-            choices.append(
-                [side.made_of_some(*_range(t.text)) for side, t in zip(self._sides, (x, y), strict=True)]
-            )
-        for items in choices:
-            if self._common(items, (x, y), lines, redrawn=redrawn, of_measure=of_measure):
-                return "duration or speed"
+        number = _Number((x, y), (lines[0], lines[1]), redrawn, of_measure)
+        for key in self._candidates(number, free=True):
+            return self._use(key, number)
+        # One that explains another number, which a second one explains as well.
+        for key in islice(self._candidates(number), _MOST_OTHERS):
+            owner = self._used[key]
+            for other in self._candidates(owner, free=True):
+                self._use(other, owner)
+                return self._use(key, number)
         return None
 
+    def _use(self, key: _Key, number: _Number) -> str:
+        self._used[key] = number
+        self._used_in_line.add(key)
+        self._told.add(number.told)
+        return "duration or speed"
+
+    def _candidates(self, number: _Number, *, free: bool = False) -> Iterator[_Key]:
+        """Yield what of a place's both numbers may be, each in its run at the same turn."""
+        x, y = number.pair
+        if "lasting" in (x.kind, y.kind):
+            spans = [
+                seconds_of(t.text) if t.kind == "lasting" else float(t.text.replace(",", "")) for t in (x, y)
+            ]
+            decimals = [len(t.text.partition(".")[2]) for t in (x, y)]
+            items = [
+                side.between(span - 0.5 * 10.0**-many, span + 10.0**-many)
+                for side, span, many in zip(self._sides, spans, decimals, strict=True)
+            ]
+            yield from self._common(items, number, -1, free=free)
+            return
+        for choice, (_, shortest) in enumerate(_CHOICES):
+            if number.least >= shortest:
+                items = [self._items(choice, side, token.text) for side, token in enumerate((x, y))]
+                yield from self._common(items, number, choice, free=free)
+
     def _common(
-        self,
-        items: Sequence[Sequence[Item]],
-        pair: tuple[Token, Token],
-        lines: Sequence[str],
-        *,
-        redrawn: bool,
-        of_measure: bool,
-    ) -> bool:
-        """Return whether both numbers came from one place, each in its run at the same turn; use it up."""
-        exact = min(_digits(token.text) for token in pair) >= EXACT
-        by_site: dict[SiteKey, list[Item]] = defaultdict(list)
-        for item in items[1]:
-            by_site[item.site].append(item)
+        self, items: Sequence[Sequence[Item]], number: _Number, choice: int, *, free: bool
+    ) -> Iterator[_Key]:
+        # Which of its times a short number is, is not known otherwise.
+        anywhere = number.redrawn or number.least >= EXACT
+        elsewhere = number.again or number.of_measure or number.told in self._told_before
+        twins = self._turns(items[1], (anywhere, choice, number.pair[1].text))
         for item in items[0]:
-            for twin in by_site.get(item.site, ()):
-                if item.at != twin.at and item.left != twin.left and not redrawn and not exact:
-                    continue  # which of its times a short number is, is not known otherwise
-                if (item.site, item.at, item.process) in self._used and not redrawn:
-                    continue
-                if self._sure(item, twin, pair, lines, of_measure=of_measure):
-                    self._used.add((item.site, item.at, item.process))
-                    return True
+            key = (item.site, item.at, item.process)
+            in_line = number.of_measure and key in self._used_in_line
+            if free and key in self._used and not number.again and not in_line:
+                continue
+            found = (
+                twin
+                for turn in ((("any",),) if anywhere else (("at", item.at), ("left", item.left)))
+                for twin in twins.get((item.site, *turn), ())
+            )
+            if any(self._sure(item, twin, number) for twin in found) and (
+                key not in self._used_before or elsewhere or self._each(item.site, number)
+            ):
+                yield key
+
+    def _items(self, choice: int, side: int, text: str) -> list[Item]:
+        key = (choice, side, text)
+        if key not in self._found:
+            self._found[key] = _CHOICES[choice][0](self._sides[side], text)
+        return self._found[key]
+
+    def _turns(self, items: Sequence[Item], key: tuple[object, ...]) -> _Turns:
+        """Return items by their site and their turn, from the first on or up to the last."""
+        if key not in self._by_turn:
+            found: dict[tuple[object, ...], list[Item]] = defaultdict(list)
+            for item in items:
+                for turn in (("any",),) if key[0] else (("at", item.at), ("left", item.left)):
+                    found[item.site, *turn].append(item)
+            self._by_turn[key] = found
+        return self._by_turn[key]
+
+    def _sure(self, item: Item, twin: Item, number: _Number) -> bool:
+        """Return whether it is more than chance that a number is one of those that a place gave."""
+        least, of_measure = number.least, number.of_measure
+        if number.pair[0].kind == "lasting" or least >= EXACT:
+            return True
+        turns = max(item.at + item.left, twin.at + twin.left) + 1
+        if item.site[0] == "text":
+            return turns <= max(_MANY, 10 ** (least - 2)) or self._each(item.site, number)
+        # One of one or two digits is near a few by chance, unless the words beside it speak of a measure.
+        short = least < _SHORT
+        if turns <= FEW * (8 ** max(least - 2, 0) if of_measure else 1) and (of_measure or not short):
+            return True
+        return (of_measure or not short) and self._each(item.site, number)
+
+    def _each(self, site: SiteKey, number: _Number) -> bool:
+        """Return whether in each line of that form the number at that place is one of a site's, in order."""
+        form, other = map(_template, number.lines)
+        for at in number.places if form == other else ():
+            if (site, form, at) not in self._columns:
+                self._columns[site, form, at] = any(
+                    self._is_column(site, form, at, by) for by in ("at", "left")
+                )
+            if self._columns[site, form, at]:
+                return True
         return False
 
-    def _sure(
-        self, item: Item, twin: Item, pair: tuple[Token, Token], lines: Sequence[str], *, of_measure: bool
-    ) -> bool:
-        """Return whether it is more than chance that a number is one of those that a place gave."""
-        if item.site[0] == "text" or pair[0].kind == "lasting":
-            return True
-        if min(_digits(token.text) for token in pair) >= EXACT:
-            return True
-        # One of one or two digits is near a few by chance, unless the words beside it speak of a measure.
-        short = min(_digits(token.text) for token in pair) < _SHORT
-        if max(item.at + item.left, twin.at + twin.left) < FEW and (of_measure or not short):
-            return True
-        return (of_measure or not short) and self._each(item.site, pair, lines)
+    def _is_column(self, site: SiteKey, form: str, at: int, by: str) -> bool:
+        """Return whether the numbers at a place of all lines of a form are a site's, turn by turn in order.
 
-    def _each(self, site: SiteKey, pair: tuple[Token, Token], lines: Sequence[str]) -> bool:
-        """Return whether in each line of that form the number at that place is one of a site's, in order."""
-        numbers = [_NUMBER.findall(line) for line in lines]
-        places = [
-            at
-            for at, texts in enumerate(zip(*numbers, strict=False))
-            if texts == tuple(token.text for token in pair)
-        ]
-        return any(self._all_of(site, lines, at) for at in places)
-
-    def _all_of(self, site: SiteKey, lines: Sequence[str], at: int) -> bool:
-        for side, line, slots in zip(self._sides, lines, self._slots, strict=True):
-            alike, last = slots.get(_template(line), [])[:_MOST_ALIKE], -1
-            if len(alike) < _ALIKE:
+        In both runs at the same turn, and so many that it is no chance: of a few turns in a row each column
+        of numbers of few digits could be chosen.
+        """
+        alike = [slots.get(form, []) for slots in self._slots]
+        if len(alike[0]) != len(alike[1]) or len(alike[0]) < _ALIKE:
+            return False
+        sign = 1 if by == "at" else -1
+        last, turns, chance, known = -inf, 1, 0.0, dict[tuple[str, str], list[int]]()
+        some = [*zip(*alike, strict=True)][:_MOST_ALIKE]
+        for lines in some:
+            texts = (_NUMBER.findall(lines[0])[at], _NUMBER.findall(lines[1])[at])
+            if texts not in known:
+                given = [
+                    self._of_site(site, text, side) for text, side in zip(texts, self._sides, strict=True)
+                ]
+                turns = max((turns, *(item.at + item.left + 1 for each in given for item in each)))
+                sets = [{sign * getattr(item, by) for item in each} for each in given]
+                known[texts] = sorted(sets[0] & sets[1])
+            joint = known[texts]
+            later = bisect_right(joint, last)
+            if later == len(joint):
                 return False
-            for each in alike:
-                given = _NUMBER.findall(each)[at]
-                turns = [item.at for item in _measured(given, side) if item.site == site and item.at > last]
-                if not turns:
-                    return False
-                last = min(turns)
-        return True
+            last = joint[later]
+            chance += log(len(joint) / turns)
+        chance += lgamma(turns + 1) - lgamma(len(some) + 1) - lgamma(max(turns - len(some), 0) + 1)
+        return chance < log(_CHANCE)
+
+    @staticmethod
+    def _of_site(site: SiteKey, text: str, side: Evidence) -> list[Item]:
+        items = side.texts.get(text, []) if site[0] == "text" else measured_items(text, side)
+        return [item for item in items if item.site == site]
 
 
 _CR = "\r"
 _COUNTED = ("number", "lasting")
-_LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
-_SINGLE = range(7, 10)
-"""Digits of a number that was rounded to single precision, as in TensorBoard's files."""
 _SHORT = 3
 _MEASURE = re.compile(
     r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
@@ -387,10 +349,22 @@ _UNIT = re.compile(
     r"(?![^\W\d_]| *[=:])",
     re.IGNORECASE,
 )
-_TEMPORARY = 8
-"""Characters that tempfile draws."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_ALIKE, _MOST_ALIKE = 3, 200
+_ALIKE, _MOST_ALIKE = 3, 5000
+_CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
+    (lambda side, text: side.texts.get(text, []), 0),
+    (lambda side, text: measured_items(text, side), 0),
+    (lambda side, text: side.cut_off(text), _SHORT),
+    (lambda side, text: side.made_of_some(*printed_range(text)), EXACT),
+)
+"""What a number of so many digits may come from."""
+_MOST_OTHERS = 100
+_CHANCE = 1e-3
+"""How likely a column of numbers may be one of a place's by chance."""
+_MANY = 1024
+"""Turns of a place up to which a text that it gave is recognized by itself."""
+_AGAIN = 4
+"""Digits from which one measured number is recognized at several places of a text."""
 
 
 def _template(line: str) -> str:
@@ -410,6 +384,11 @@ def _is_of_measure(line: Sequence[Token], at: int) -> bool:
     return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
 
 
+def _said(line: str, token: Token) -> str:
+    """Return the words before a number that is written once or more in a line, without other numbers."""
+    return _template(line.partition(token.text)[0])[-40:]
+
+
 def _words_before(line: Sequence[Token], at: int) -> str:
     """Return the text since the number before; of one in brackets, also what stands before that number."""
     text = ""
@@ -426,6 +405,8 @@ def _words_before(line: Sequence[Token], at: int) -> str:
 def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
     """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
     token = line[at]
+    if token.text == "-" and at + 1 in measured:  # of a difference of two times
+        return True
     if redrawn and (token.text in _BAR or token.kind == "space"):
         return True
     before = at - 1
@@ -439,6 +420,8 @@ def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: b
 def _regions(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
     """Return the pieces of two lines that differ, side by side."""
     shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
+    if shapes[0] == shapes[1]:  # as most lines are, and much faster
+        return [(range(x, x + 1), range(x, x + 1)) for x in range(len(a)) if a[x].text != b[x].text]
     found = []
     for name, i, j, k, m in SequenceMatcher(None, shapes[0], shapes[1], autojunk=False).get_opcodes():
         if name == "equal":

@@ -16,7 +16,7 @@ from .checkpoints import tensors
 from .evidence import Evidence
 from .ignored import Ignored
 from .sparse import sparse_digest
-from .text_differences import general
+from .text_tokens import general
 
 MOST_FILES = 20_000
 MOST_TEXT = 8 << 20

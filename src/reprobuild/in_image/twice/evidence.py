@@ -403,3 +403,4 @@ def _forget() -> None:
     _names.clear()
     _drawn.clear()
     measured.sites.clear()
+    measured.room[:] = [measured.MOST_VALUES]

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 MOST_SITES = 4096
 KEPT = 512
-"""How many values of a place are kept: so many from the first on, and so many up to the last."""
+"""How many values of a place are kept at least: so many from the first on, and so many up to the last."""
+MOST_OF_SITE = 100_000
+"""How many from the first on, while there is room."""
+MOST_VALUES = 200_000
+"""Values of all places together for which there is room beyond that."""
 
 
 class Site:
@@ -34,9 +38,17 @@ class Site:
     def add(self, value: Any) -> None:
         """Keep a value."""
         self.count += 1
-        (self.first if len(self.first) < KEPT else self.last).append(value)
+        number = len(self.first)
+        if number < KEPT:
+            self.first.append(value)
+        elif number < MOST_OF_SITE and not self.last and room[0] > 0:
+            room[0] -= 1
+            self.first.append(value)
+        else:
+            self.last.append(value)
 
 
+room = [MOST_VALUES]
 sites: dict[tuple[Any, int, str], Site] = {}
 
 

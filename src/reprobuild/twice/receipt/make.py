@@ -14,7 +14,7 @@ from ...host.sandbox import Bind
 from ..first_difference import machine_of
 from ..records import Moment, Stream
 from ..runs import ProgramRun
-from ..text_differences import general
+from ..text_tokens import general
 from ..written import WrittenFile, without_mount_points
 from .model import MOST_FILES, MOST_MOMENTS, Code, Folder, OutputFile, ProcessSteps, Receipt, is_below
 from .program_files import beside, inputs

@@ -1,0 +1,155 @@
+"""Reads a line of a run's text in pieces, each with what that run's evidence says of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import isinf
+
+from .evidence import EXACT, FEW, Evidence, Item
+from .timestamps import MOMENT, in_run
+
+_LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
+_SINGLE = range(7, 10)
+"""Digits of a number that was rounded to single precision, as in TensorBoard's files."""
+_TEMPORARY = 8
+"""Characters that tempfile draws."""
+_REST = (
+    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
+    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
+    r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
+)
+_PLAIN = re.compile(_REST, re.DOTALL)
+_NAME = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z])")
+_TOKEN = re.compile(
+    rf"(?P<moment>{MOMENT})"
+    r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"
+    rf"|(?P<name>{_NAME.pattern})"
+    rf"|{_REST}",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of a line."""
+
+    kind: str
+    text: str
+    key: str
+    """What it is by itself, as evidence of its run says; empty: nothing is known."""
+
+
+def general(text: str, evidence: Evidence) -> str:
+    """Return a text with what differs in each run by its nature replaced by what it is."""
+    found = []
+    for token in tokens(text, evidence):
+        measured = token.kind == "number" and (
+            _written(token.text, evidence)
+            or (digits(token.text) >= EXACT and measured_items(token.text, evidence))
+        )
+        # A small number may be a process's and a result.
+        plain = token.kind == "process number" and len(token.text) < 4
+        found.append(
+            "<measured>" if measured else f"<{token.key}>" if token.key and not plain else token.text
+        )
+    return "".join(found)
+
+
+def tokens(line: str, evidence: Evidence) -> list[Token]:
+    """Return a line in pieces, each with what is known of it by this run's evidence alone."""
+    found: list[Token] = []
+    at = 0
+    phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
+    while match := _TOKEN.match(line, at):
+        if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
+            key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else "pool worker 0"
+            found.append(Token("drawn name", phrase[0], key))
+            at = phrase.end()
+            continue
+        kind, text = match.lastgroup or "", match[0]
+        if kind in ("moment", "address", "name"):
+            known = _known(kind, text, evidence)
+            if known is None and kind == "moment" and (name := _NAME.match(line, at)):
+                # One that begins like a time in seconds, as 1531568797d246b9976afda8385ac64b does.
+                known = _known("name", name[0], evidence)
+                match, text = (name, name[0]) if known is not None else (match, text)
+            if known is None:
+                match = _PLAIN.match(line, at)
+                if match is None:
+                    break
+                kind, text = match.lastgroup or "", match[0]
+            else:
+                before = text[: len(text) - len(known.text)]
+                found += [Token("word", before, ""), known] if before else [known]
+                at = match.end()
+                continue
+        key = ""
+        if kind == "number":
+            whole = evidence.parts.get(text)
+            number = float(text.replace(",", ""))
+            if whole is not None:
+                kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
+            elif text in evidence.millionths:
+                kind = key = "time of day"
+            elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
+                kind = key = "address"
+        found.append(Token(kind, text, key))
+        at = match.end()
+    return found
+
+
+def _written(text: str, evidence: Evidence) -> bool:
+    """Return whether a number was written by a place of so few that it is not one of them by chance."""
+    few = max(FEW, 10 ** min(digits(text) - 2, EXACT))
+    return len(text) > 2 and any(item.at + item.left < few for item in evidence.texts.get(text, ()))
+
+
+def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
+    if kind == "moment":
+        if in_run(text, evidence.began, evidence.ended, evidence.zones):
+            # By itself it may be a duration, too.
+            return Token("lasting" if _LASTING.fullmatch(text) else "time of day", text, "time of day")
+    elif kind == "address":
+        if any(start <= int(text, 16) < end for start, end in evidence.memory):
+            return Token("address", text, "address")
+    else:
+        for part in (text, text[-_TEMPORARY:]):
+            whole = evidence.parts.get(part.replace("-", ""))
+            if whole is not None:
+                return Token("drawn name", part, f"{whole[0].removesuffix('s')} {whole[1]}")
+        if text in evidence.drawn:
+            return Token("drawn name", text, f"drawn {evidence.drawn.index(text)}")
+    return None
+
+
+def digits(text: str) -> int:
+    """Return how many digits a number has, without zeros before them."""
+    mantissa = re.split("[eE]", text)[0]
+    return len(re.sub(r"\D", "", mantissa).lstrip("0"))
+
+
+def printed_range(text: str) -> tuple[float, float]:
+    """Return the interval of numbers that print like this; infinite for one that no float holds."""
+    mantissa, _, exponent = text.replace(",", "").lower().partition("e")
+    value = float(text.replace(",", ""))
+    if isinf(value):  # so does a hash such as 8e681493462 read
+        return value, value
+    half = 0.5 * 10.0 ** min(float(exponent or 0) - len(mantissa.partition(".")[2]), 308.0)
+    if digits(text) in _SINGLE:
+        half = max(half, value * 2.0**-24)
+    return value - half * 1.000001, value + half * 1.000001
+
+
+def measured_items(text: str, evidence: Evidence) -> list[Item]:
+    """Return the measured numbers that print like this."""
+    return evidence.between(*printed_range(text))
+
+
+def seconds_of(text: str) -> float:
+    """Return what a duration such as ``1 day, 2:03:04.5`` or ``02:03`` is in seconds, or in minutes."""
+    days, _, clock = text.rpartition(" ")
+    value = 0.0
+    for part in clock.split(":"):
+        value = 60 * value + float(part)
+    return value + 86400 * float(days.split()[0]) if days else value

@@ -1,0 +1,44 @@
+"""Lines in pieces, and with what was drawn or measured replaced by what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.text_tokens import general
+
+SITE = ("text", "train.py", 3, 0)
+
+
+def test_millionths_after_a_date_in_a_name_are_those_of_a_date_that_was_asked_for() -> None:
+    evidence = Evidence(items=[Item(("moment", "log.py", 3, 0), 1795657967.642869, 0, 0)])
+    assert general("log_642869 642868", evidence) == "log_<time of day> 642868"
+
+
+def test_names_without_what_was_drawn_are_equal() -> None:
+    evidence = Evidence(
+        names={"uuids": ("39e69f7b-b683-4df5-bc85-986a157e7106",), "temporary names": ("ab12cd34",)}
+    )
+    assert general("runs/39e69f7bb6834df5bc85986a157e7106/x", evidence) == "runs/<uuid 0>/x"
+    assert general("/tmp/tmpab12cd34/x39e69f7b", evidence) == "/tmp/tmp<temporary name 0>/x<uuid 0>"
+
+
+def test_a_drawn_name_may_be_of_several_words() -> None:
+    evidence = Evidence(names={"drawn names": ("sly-owl-3", "calm-owl-31")})
+    assert general("run calm-owl-31, uncalm-owl-31", evidence) == "run <drawn name 1>, uncalm-owl-31"
+    assert general("sly-owl-3 of sly-owl-35", evidence) == "<drawn name 0> of sly-owl-35"
+
+
+def test_a_drawn_name_may_begin_like_a_time() -> None:
+    evidence = Evidence(names={"uuids": ("15315687-97d2-46b9-976a-fda8385ac64b",)})
+    assert general("run 1531568797d246b9976afda8385ac64b", evidence) == "run <uuid 0>"
+
+
+@pytest.mark.parametrize(
+    ("text", "turns", "counts"), [("531", 600, True), ("531", 16, False), ("12.345", 600, False)]
+)
+def test_by_itself_a_short_number_that_any_of_many_times_may_be_is_a_result(
+    text: str, turns: int, counts: bool
+) -> None:
+    evidence = Evidence(items=[Item(SITE, text, 7, turns - 8)])
+    assert (general(f"correct {text}", evidence) == f"correct {text}") is counts
