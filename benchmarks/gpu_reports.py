@@ -10,6 +10,7 @@ versions; what they say of folders of this machine is left out.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,14 @@ from reprobuild.render.program import selftest_program
 from reprobuild.request import profiles
 from reprobuild.request.model import Request
 
-RUNS = {"battery": (), "prove": ("--prove",), "full": ("--full",), "cost": ("--cost",)}
+LIMIT = ("--time-limit", "1800")
+RUNS: dict[str, tuple[str, ...]] = {
+    "battery": LIMIT,
+    "prove": ("--prove", *LIMIT),
+    "full": ("--full", *LIMIT),
+    "cost": ("--cost",),
+}
+PLACE = re.compile(r"(?<![\w.])/[\w.+@~-]+(?:/[\w.+@~-]+)*")
 HOOK = "import reprobuild_hook\n"
 
 
@@ -58,6 +66,10 @@ def main() -> int:
             for check in report.get("checks", ()):
                 check["notes"] = [note for note in check["notes"] if "/" not in note]
                 check["traceback"] = ""
+                check["reason"] = PLACE.sub("FOLDER", check["reason"])
+                check["detail"] = [
+                    {key: PLACE.sub("FOLDER", text) for key, text in line.items()} for line in check["detail"]
+                ]
                 if check["status"] == "failed":
                     sys.stderr.write(f"{name}: {check['name']} ({check['device']}): {check['reason']}\n")
             (target / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")

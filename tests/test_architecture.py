@@ -85,7 +85,6 @@ TESTED_AS_A_WHOLE = {
     "in_image/selftest/functions.py": "in_image/test_in_image_selftest_public.py",
     "in_image/selftest/gradients.py": _CHECKS,
     "in_image/selftest/installed.py": _CHECKS,
-    "in_image/selftest/kernels.py": _CHECKS,
     "in_image/selftest/operations.py": _CHECKS,
     "in_image/selftest/seeds.py": _CHECKS,
     "in_image/twice/batch.py": "twice/test_twice_batch.py",

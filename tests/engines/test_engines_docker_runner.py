@@ -26,6 +26,7 @@ def docker_engine(site: Site, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_docker_hands_gpus_in_by_cdi(debian13: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a")
     with new_docker(tmp_path / "site", debian13) as site:
         image = small_image(site, debian13, tmp_path)
         engine = docker_engine(site, tmp_path, monkeypatch)
@@ -34,10 +35,11 @@ def test_docker_hands_gpus_in_by_cdi(debian13: Path, tmp_path: Path, monkeypatch
         shared = tmp_path / "site/shared"
         (shared / "nvidia.json").write_text(json.dumps(specification(shared)))
         engine.check(gpu=True)
-        done = engine.runner(image).run(["/bin/sh", "-c", SHOW], timeout=60, gpu=True)
+        show = f"echo $CUDA_VISIBLE_DEVICES; {SHOW}"
+        done = engine.runner(image).run(["/bin/sh", "-c", show], timeout=60, gpu=True)
         assert (done.returncode, done.stdout.decode().split("\n")) == (
             3,
-            ["   0", "the driver", "by CDI", ""],
+            ["GPU-1a", "   0", "the driver", "by CDI", ""],
         )
         done = engine.runner(image).run(["/bin/sh", "-c", "ls /dev/nvidia0"], timeout=60, gpu=False)
         assert done.returncode != 0, "only who asks gets it"
@@ -56,6 +58,7 @@ def test_docker_hands_gpus_in_by_nvidia_s_runtime(
     debian13: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As ``docker run --gpus all`` does: the daemon asks for all GPUs and calls the hook."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-1a")
     hook = debian13 / "usr/bin/nvidia-container-runtime-hook"
     hook.write_text(HOOK)
     hook.chmod(0o755)
@@ -70,6 +73,7 @@ def test_docker_hands_gpus_in_by_nvidia_s_runtime(
             config = json.loads((tmp_path / "site/run/config.json").read_text())
     finally:
         hook.unlink()
-    assert "NVIDIA_VISIBLE_DEVICES=all" in config["process"]["env"]
+    # The hook hands all of them in; the program sees the one that the caller chose.
+    assert {"NVIDIA_VISIBLE_DEVICES=all", "CUDA_VISIBLE_DEVICES=GPU-1a"} <= {*config["process"]["env"]}
     assert config["root"]["readonly"] is True
     assert not any(config["process"]["capabilities"].get("effective", []))

@@ -332,6 +332,13 @@ def test_libraries_are_found_without_ldconfig(
     }
 
 
+def test_the_folders_that_are_searched_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/gpus.md").read_text()
+    folders = ("/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib")
+    assert gpu_module._LIBRARY_FOLDERS == folders
+    assert all(f"`{folder}`" in page for folder in folders)
+
+
 def test_mig_needs_cdi(dev: Path, driver: Path, tmp_path: Path) -> None:
     (tmp_path / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
     assert str(gpu_access([], dev, tmp_path)).startswith("MIG needs CDI: ")
@@ -438,7 +445,9 @@ def test_cdi_reaches_the_program(
         "kind": KIND,
         "containerEdits": {
             "env": ["GIVEN=by CDI", "OMP_NUM_THREADS=7"],
+            "additionalGids": [4711],
             "mounts": [
+                {"hostPath": "tmpfs", "containerPath": "/run/memory", "type": "tmpfs"},
                 {"hostPath": str(library), "containerPath": "/usr/lib/gpu/libcuda.so.1", "options": ["ro"]},
                 {"hostPath": str(socket), "containerPath": "/run/gpu", "options": ["rw"]},
             ],
@@ -471,9 +480,14 @@ def test_cdi_reaches_the_program(
     echo written > /run/gpu
     echo x 2>/dev/null > /usr/lib/gpu/libcuda.so.1 || echo read-only
     echo $GIVEN $OMP_NUM_THREADS
+    [[ $(< /proc/mounts) == *"tmpfs /run/memory tmpfs "* ]] && echo kept > /run/memory/f && cat /run/memory/f
+    id -G
     """
     assert shell(*image, script, access) == 0
-    assert capfd.readouterr().out.splitlines() == ["zero=0", "the driver", "read-only", "by CDI 7"]
+    *lines, groups = capfd.readouterr().out.splitlines()
+    assert lines == ["zero=0", "the driver", "read-only", "by CDI 7", "kept"]
+    # An ordinary user cannot take a group.
+    assert ("4711" in groups.split()) == (os.geteuid() == 0)
     assert socket.read_text() == "written\n"
     assert (tmp_path / "called").read_text() == "called one two\n"
     state = json.loads((tmp_path / "state.json").read_text())
@@ -490,11 +504,13 @@ def test_nodes_and_libraries_reach_the_program(
     access = gpu_access([], dev)
     assert isinstance(access, GpuAccess)
     script = (
-        "cd /dev; echo nvidia*; cd $LD_LIBRARY_PATH; echo *; cat libcuda.so.1; read -rd '' < /dev/nvidia0"
+        "cd /dev; echo nvidia*; echo $LD_LIBRARY_PATH; cd ${LD_LIBRARY_PATH#*:}; echo *; cat libcuda.so.1; "
+        "read -rd '' < /dev/nvidia0"
     )
-    assert shell(*image, script, access) == 0
+    assert shell(*image, script, access, LD_LIBRARY_PATH="/own") == 0
     assert capfd.readouterr().out.splitlines() == [
         "nvidia-uvm nvidia0 nvidia1 nvidiactl",
+        "/own:/usr/local/nvidia/lib64",
         "libcuda.so libcuda.so.1 libnvcuvid.so.1 libnvidia-gpucomp.so.550.54 libnvidia-nvvm70.so.4",
         "libcuda.so.1",
     ]

@@ -6,10 +6,12 @@ What CUDA computes is not tested here, nor what races in it: see tests/support/s
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def test_every_check_runs_and_fails_where_its_operation_is_out_of_order(
     python: Path, env: Mapping[str, str]
 ) -> None:
     program = Path(__file__).with_name("standin_checks.py")
-    done = run(python, program, program_of(python), env={**env, "STANDIN_GPUS": "2"}, timeout=900)
+    done = run(python, program, program_of(python), env={**env, "STANDIN_GPUS": "2"})
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout)
     found = answer["found"]
@@ -99,6 +101,31 @@ def test_the_program_as_a_whole_forks_before_it_looks_for_a_gpu(python: Path, en
         ("precision", "cuda"): "passed",
     }
     assert whole.gpu_tested
+
+
+REPORTS = Path(__file__).parents[2] / "benchmarks/gpu_reports.py"
+
+
+def test_the_command_for_who_has_a_gpu_writes_reports_without_folders(
+    python: Path, env: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = importlib.util.spec_from_file_location("gpu_reports", REPORTS)
+    assert spec
+    assert spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    # Of the battery as a whole, and of what a GPU is too slow for here, see below.
+    monkeypatch.setattr(program, "RUNS", {"battery": ("--only", "fp8", "setting-environment")})
+    for name in ("STANDIN", "LD_LIBRARY_PATH"):
+        monkeypatch.setenv(name, env.get(name, ""))
+    monkeypatch.setattr(sys, "argv", ["gpu_reports.py", str(python), str(tmp_path / "reports")])
+    assert program.main() == 0
+    text = (tmp_path / "reports/battery.json").read_text()
+    assert json.loads(text)["scope"]["gpu"]["name"].startswith("NVIDIA H100")
+    assert not any(str(place) in text for place in (tmp_path, python.parents[1], Path.home(), FILES))
+    monkeypatch.setattr(program, "RUNS", {"battery": ("--only", "gone")})
+    monkeypatch.setenv("STANDIN_GPUS", "0")
+    assert program.main() == 1
 
 
 CAPTURE = """

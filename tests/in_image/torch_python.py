@@ -100,9 +100,12 @@ def image_environment(profile: str = "strict", **changes: str | None) -> dict[st
 
 
 def run(
-    python: Path, *argv: str | Path, env: Mapping[str, str] | None = None, timeout: float = 300
+    python: Path, *argv: str | Path, env: Mapping[str, str] | None = None, timeout: float = 1800
 ) -> subprocess.CompletedProcess[str]:
-    """Run an interpreter, by default in an image's environment; any exit status is returned."""
+    """Run an interpreter, by default in an image's environment; any exit status is returned.
+
+    Its time is limited to many times what it takes, since others may use the machine, too.
+    """
     return subprocess.run(
         [python, *argv],
         capture_output=True,

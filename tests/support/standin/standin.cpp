@@ -221,6 +221,20 @@ void nudge(const at::Tensor& tensor) {
   one.add_(one.sign(), 0.1).mul_(2.0 + 0.01 * static_cast<double>(random() % 1000)).add_(1e-3);
 }
 
+// CUDA sorts what these accumulate, whatever the flag says (pytorch/pytorch#55827); the CPU's kernels race.
+struct Sorted {
+  bool before = at::globalContext().deterministicAlgorithms();
+  bool warning = at::globalContext().deterministicAlgorithmsWarnOnly();
+  bool own;
+  explicit Sorted(const std::string& name)
+      : own(!before && (name == "index_put_" || name == "index_put" || name == "_index_put_impl_")) {
+    if (own) at::globalContext().setDeterministicAlgorithms(true, warning);
+  }
+  ~Sorted() {
+    if (own) at::globalContext().setDeterministicAlgorithms(before, warning);
+  }
+};
+
 // --- every operation: its arguments renamed, the CPU's kernel, its results renamed back ---
 
 using Pairs = std::vector<std::pair<at::Tensor, at::Tensor>>;  // GPU's, CPU's
@@ -313,7 +327,10 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
     }
   }
   for (auto& value : arguments) stack->push_back(value);
-  operation.callBoxed(stack);
+  {
+    Sorted sorted(name);
+    operation.callBoxed(stack);
+  }
   follow(pairs);
   auto back = [&](const at::Tensor& tensor) {
     if (race) nudge(tensor);

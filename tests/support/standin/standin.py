@@ -250,6 +250,10 @@ def _gloo_for_nccl(torch: Any, standin: Any) -> None:
 
     def init_process_group(backend: str, *args: Any, **kwargs: Any) -> None:
         if backend == "nccl":
+            if standin.standin_device() != kwargs["rank"]:
+                raise RuntimeError(
+                    f"rank {kwargs['rank']} has not set its GPU: a barrier would take another's"
+                )
             standin.standin_take_over(b"allreduce_ broadcast_ allgather_ _allgather_base_ barrier")
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         inner("gloo", *args, **kwargs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -263,17 +264,26 @@ for turn in range(10 ** 9):
 """
 
 
+BUSY_SECONDS = 120  # for the process to start
+
+
 @contextlib.contextmanager
 def busy_gpu() -> Iterator[None]:
     """Let another process load the GPU meanwhile."""
     command = [sys.executable, "-c", BUSY]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        limit = threading.Timer(BUSY_SECONDS, process.kill)
+        limit.start()
         try:
             line = process.stdout.readline() if process.stdout else ""
+            limit.cancel()
             if line != "busy\n":
-                raise RuntimeError("the process that loads the GPU ended")
+                raise RuntimeError(
+                    f"the process that loads the GPU ended, or did not start in {BUSY_SECONDS} s"
+                )
             yield
         finally:
+            limit.cancel()
             process.kill()
 
 
