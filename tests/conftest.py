@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from reprobuild.host import process
 from reprobuild.host.ext4_spread import spread_below
 
-# No deadline: a loaded machine is no bug. By hand: --hypothesis-profile=full.
-settings.register_profile("full", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=25)
+# Nothing is timed: a loaded machine is no bug. By hand: --hypothesis-profile=full.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("full", _UNTIMED)
+settings.register_profile("quick", _UNTIMED, max_examples=25)
 settings.load_profile("full" if os.environ.get("CI") else "quick")
 
 GOLDEN = Path(__file__).parent / "golden"
