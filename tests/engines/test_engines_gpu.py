@@ -335,7 +335,7 @@ def test_libraries_are_found_without_ldconfig(
 def test_the_folders_that_are_searched_are_those_of_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs/gpus.md").read_text()
     folders = ("/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/lib/wsl/lib")
-    assert gpu_module._LIBRARY_FOLDERS == folders
+    assert folders == gpu_module._LIBRARY_FOLDERS
     assert all(f"`{folder}`" in page for folder in folders)
 
 

@@ -208,7 +208,9 @@ kinds = st.sampled_from([tarfile.REGTYPE, FOLDER, LINK, HARD, tarfile.FIFOTYPE, 
 drawn_entries = st.lists(
     st.tuples(names, kinds, st.sampled_from(["a", "b", "a/b", "..", "{host}", "{host}/keys/id_rsa"]))
 )
-bounded = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+bounded = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 
 
 def reaches_nothing(root: Path, host: Path, drawn: list[tuple[str, bytes, str]]) -> None:
