@@ -186,7 +186,7 @@ def test_a_folder_with_something_in_it_is_left_alone(bundle: Path, tmp_path: Pat
     mirror.mkdir()
     lay_out(read_head(bundle), mirror, host_in(tmp_path / "empty"))
     for taken in (mirror, bundle):
-        with pytest.raises(StorageError, match="is there already"):
+        with pytest.raises(StorageError, match="already exists"):
             lay_out(read_head(bundle), taken, host_in(tmp_path / "empty"))
     with pytest.raises(StorageError, match="no is not a folder"):
         lay_out(read_head(bundle), tmp_path / "no/mirror", host_in(tmp_path / "empty"))
@@ -206,7 +206,7 @@ def test_of_two_at_once_to_one_folder_one_is_refused(bundle: Path, tmp_path: Pat
         thread.start()
     for thread in threads:
         thread.join()
-    assert ["is there already" in str(error) for error in refused] == [True, True]
+    assert ["already exists" in str(error) for error in refused] == [True, True]
     assert len(list((tmp_path / "mirror/simple").glob("*/index.html"))) == 5
 
 

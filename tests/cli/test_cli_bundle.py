@@ -90,7 +90,7 @@ def test_a_mirror_says_what_is_in_it(host: Host, call: Call, monkeypatch: pytest
     assert "4 files in other/simple" in " ".join(said.out.split())
     assert "2 packages in other/debian/bookworm" in " ".join(said.out.split())
     said = call("bundle", "--mirror", "a.tar", "other")
-    assert (said.status, "other is there already" in said.err) == (11, True)
+    assert (said.status, "other already exists" in said.err) == (11, True)
 
 
 def test_a_check_compares_with_the_image_here(

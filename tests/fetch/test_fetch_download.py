@@ -79,7 +79,7 @@ def test_a_server_that_always_breaks_off_is_given_up_and_its_part_kept(server: S
     lock = lock_of({server.add("/a.whl", BIG, cut_at=10, cuts=99): BIG})
     error = fails(lock, store)
     assert "a.whl: 127.0.0.1" in error.message
-    assert "goes on where it stopped" in error.hint
+    assert "the download is resumed" in error.hint
     assert QUICK.attempts == len(server.log)
 
 

@@ -98,10 +98,10 @@ def test_a_list_goes_on_at_the_registry_alone_and_ends() -> None:
         registry = Registry(Target(listing.host, "team/x", "1"))
         attach(registry, IMAGE, [Attachment(KIND, b'{"n":%d}' % number) for number in range(3)])
         listing.further = "http://192.0.2.1/v2/team/x/referrers/{subject}?page={page}"
-        with pytest.raises(RegistryError, match="goes on at another address"):
+        with pytest.raises(RegistryError, match="continues at another address"):
             notes(registry)
         listing.further = "http://[/x"
-        with pytest.raises(RegistryError, match="goes on at another address"):
+        with pytest.raises(RegistryError, match="continues at another address"):
             notes(registry)
         listing.further = "/v2/team/x/referrers/{subject}?page=0"
         with pytest.raises(RegistryError, match="more than 20 pages"):

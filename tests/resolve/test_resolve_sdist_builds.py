@@ -281,7 +281,7 @@ def test_a_requirement_that_is_a_url_is_refused(resolve: Resolve, index: Index) 
         "tool", "1.0", {"pyproject.toml": '[build-system]\nrequires = ["a @ https://x.example/a.whl"]'}
     )
     serve(index, "tool", "1.0", body)
-    with pytest.raises(BuildError, match=r"tool: what it is built with cannot be resolved: .* names a URL"):
+    with pytest.raises(BuildError, match=r"tool: its build requirements cannot be resolved: .* names a URL"):
         resolve("tool")
 
 

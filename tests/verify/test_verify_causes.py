@@ -73,8 +73,8 @@ GCC = ELF + b"GCC: (Debian %b) %b\0code"
             b"made 2026-01-03 by b",
             "changed: 20 and 20 bytes, the first",
         ),
-        (b"ab", b"abc", "changed: one goes on after 2 bytes"),
-        (b"", b"abc", "changed: one goes on after 0 bytes"),
+        (b"ab", b"abc", "changed: one continues after 2 bytes"),
+        (b"", b"abc", "changed: one continues after 0 bytes"),
     ],
 )
 def test_the_cause_of_a_difference(first: bytes, second: bytes, cause: str) -> None:

@@ -43,7 +43,7 @@ def test_other_kinds_of_keys_are_refused(kind: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_key_is_refused_by_name(tmp_path: Path) -> None:
     key = write_key(tmp_path, "key")
-    with pytest.raises(EvidenceError, match="a private key where a public one is meant") as error:
+    with pytest.raises(EvidenceError, match="a private key: expected a public one") as error:
         read_public_key(key)
     assert "openssl pkey" in error.value.hint
     with pytest.raises(EvidenceError, match="not a valid private key"):

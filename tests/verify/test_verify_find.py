@@ -86,7 +86,7 @@ def test_an_image_of_another_engine_under_the_name_alone_is_told_of(
     said = capsys.readouterr().err
     assert said == (
         "warning: image team/x:1 is not in the embedded store: using podman's image of that name, "
-        f"{digest}; write podman:team/x:1 if it is meant\n"
+        f"{digest}; write podman:team/x:1 if you mean that one\n"
     )
     assert find_image("podman:team/x:1", host).image.digest == digest
     assert capsys.readouterr().err == ""

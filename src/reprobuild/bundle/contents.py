@@ -43,7 +43,7 @@ class Member:
     size: int
     """Bytes."""
     name: str
-    """What messages call it: the file name in the lock."""
+    """Its name in messages: the file name in the lock."""
 
     @classmethod
     def of(cls, path: str, content: bytes) -> Member:

@@ -84,7 +84,7 @@ def lay_out(head: Head, folder: Path, host: Host) -> MirrorFiles:
 def _check_new(folder: Path) -> None:
     with storage_errors(folder):
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-            raise StorageError(f"{folder} is there already", hint="name a new folder, or an empty one")
+            raise StorageError(f"{folder} already exists", hint="name a new folder, or an empty one")
     if not folder.absolute().parent.is_dir():
         raise StorageError(
             f"{folder}: {folder.parent} is not a folder", hint="make it, or name another place"

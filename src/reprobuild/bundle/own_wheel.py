@@ -17,7 +17,7 @@ _KEPT = ("METADATA", "entry_points.txt", "licenses/LICENSE")
 
 
 def own_distribution() -> metadata.Distribution:
-    """Return what pip knows of this reprobuild. Raises `HostError` where it was not installed."""
+    """Return the metadata of the installed reprobuild. Raises `HostError` where it was not installed."""
     try:
         return metadata.distribution(NAME)
     except metadata.PackageNotFoundError:

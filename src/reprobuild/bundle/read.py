@@ -30,7 +30,7 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
-    """What is read of a bundle before its files."""
+    """The head of a bundle, which precedes its files."""
 
     file: Path
     manifest: Manifest

@@ -64,7 +64,7 @@ def convert(
 
 
 def _facts(lock: Lock, host: Host) -> Mapping[str, Facts]:
-    """Return what the files in the store say of themselves; warn of those that are not there."""
+    """Return facts from the packages' files in the store; warn of missing ones."""
     facts = facts_of(lock, host.home)
     files = {p.wheel.sha256: p.name for p in lock.python} | {p.sha256: p.name for p in lock.debian}
     missing = [name for sha256, name in files.items() if sha256 not in facts]

@@ -222,7 +222,7 @@ def twice(
         again = resume_command(command, resume, interrupt_at)
         host.console.step("the whole run")
         whole = one_run(recorded(command), how, scratch)
-        host.console.step("the run that stops and goes on")
+        host.console.step("the run that is stopped and resumed")
         stopped = one_run(recorded(again), how, scratch)
         show_resumed(compare_resumed(whole.streams, stopped.streams), stopped, json_=json_)
         return

@@ -128,7 +128,7 @@ def show_agreed(found: Agreed, path: str, *, json_: bool) -> None:
         raise RepeatError(
             f"{line}; and it took other steps" if other_steps else line,
             hint="the same command without --against says whether the program itself repeats, and if not, on"
-            " which line; if the change is meant, keep the new digests with --record",
+            " which line; if the change is intended, keep the new digests with --record",
         )
 
 

@@ -130,7 +130,7 @@ class DockerRunner:
                 return process.Completed(status, *output.written())
 
     def limits(self, limits: Limits) -> dict[str, Any]:
-        """Return the options that hold a container to some limits, as far as this daemon can hold them."""
+        """Return the options that enforce a container's limits, as far as this daemon can enforce them."""
         found: dict[str, Any] = {}
         if limits.memory is not None and self._info.get("MemoryLimit"):
             found["mem_limit"] = limits.memory

@@ -207,7 +207,7 @@ class PodmanRunner:
         return done
 
     def _limits(self) -> list[str]:
-        """Return the options for the limits of a step, as far as this Podman can hold them."""
+        """Return the options for the limits of a step, as far as this Podman can enforce them."""
         limits = of_steps(machine=self._facts.get("memTotal"))
         known = self._facts.get("cgroupControllers") or ()
         return limit_options(

@@ -32,7 +32,7 @@ WriteContext = Callable[[Path], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunOptions:
-    """What a command in an image gets of this machine: by default no folder, no network, no GPU."""
+    """A command's access to this machine: by default no folder, no network, no GPU."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     """In addition to the image's variables, which they override."""

@@ -47,7 +47,7 @@ def package_files(deb: DebFile, part: str) -> Iterator[Member]:
 
 
 def control_file(deb: DebFile) -> DebControl:
-    """Return what a package says of itself. Raises `LayerRefused` or `DebError`."""
+    """Return the control file of a package. Raises `LayerRefused` or `DebError`."""
     for member in package_files(deb, "control.tar"):
         if member.name == "control" and member.file is not None:
             text = member.file.read(_MOST_CONTROL)

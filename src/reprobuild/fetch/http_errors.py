@@ -27,7 +27,7 @@ _CREDENTIALS = (
 )
 _CA = "name the file of your CA in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
 _PROXY = "give user name and password in the proxy's address (HTTPS_PROXY, HTTP_PROXY)"
-_NETWORK = "look at the network and the proxy settings, then run it again: it goes on where it stopped"
+_NETWORK = "check the network and the proxy settings, then run it again: the download is resumed"
 _PASSING = (408, 425, 429)
 
 

@@ -144,7 +144,7 @@ def chunks(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
     Raises `BuildError` when the archive is damaged, which the member's CRC tells.
     """
     if info.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-        raise BuildError(f"{info.filename}: the wheel compresses it in a way that is not known")
+        raise BuildError(f"{info.filename}: the wheel compresses it with an unknown method")
     file.seek(info.header_offset)
     header = file.read(30)
     if len(header) < 30 or header[:4] != b"PK\x03\x04":

@@ -78,7 +78,7 @@ def unsealed(name: str, data: bytes) -> bytes | None:
 
 
 def read_kept(path: Path, most: int) -> bytes:
-    """Return what a file has; nothing for one above ``most`` bytes, or for a pipe, a socket or a device.
+    """Return the content of a file; empty above ``most`` bytes, or for a pipe, a socket or a device.
 
     Such a one could block for ever. Raises `OSError`.
     """

@@ -80,5 +80,5 @@ def _check_place(file: Path) -> None:
     if roots and not any(os.path.commonpath((real, root)) == root for root in roots):
         raise RequestError(
             f"{file}: leads out of the project, to {real}, and is not read",
-            hint=f"the project is what lies below {min(roots, key=len)}; copy the file there",
+            hint=f"the project is the folder {min(roots, key=len)}; copy the file there",
         )

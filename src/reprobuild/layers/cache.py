@@ -87,7 +87,7 @@ class LayerCache:
         return f"{name}-{self._mark}" if self._is_private else name
 
     def _read(self, name: str) -> Cached | None:
-        """Return what a record says of a layer, whatever has become of its blob."""
+        """Return a layer by its record, even if its blob is gone."""
         try:
             data = json.loads(self._content(name, "json"))
             records = tuple(Record(*record) for record in data["records"])
@@ -96,7 +96,7 @@ class LayerCache:
             return None
 
     def _content(self, name: str, suffix: str) -> bytes:
-        """Return what a sealed file has; nothing for one that is missing or damaged."""
+        """Return the content of a sealed file; empty for one that is missing or damaged."""
         path = self._folder / f"{name}.{suffix}"
         with storage_errors(path):
             return read_sealed(path, name)

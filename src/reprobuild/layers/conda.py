@@ -72,7 +72,7 @@ class Linked:
                 return dict(found)
         except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
-        raise BuildError(f"{package.filename}: {path} does not tell what was linked")
+        raise BuildError(f"{package.filename}: {path} does not list what was linked")
 
 
 def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:

@@ -156,7 +156,7 @@ def _keep(root: Path, final: Path, size: int) -> None:
 
 
 def _fault(folder: Path) -> str | None:
-    """Say what is wrong with a layer's files, by their sizes and times; None: they are as unpacked."""
+    """Return the fault in a layer's files, by their sizes and times; None if they are as unpacked."""
     note = _size_file(folder)
     try:
         noted = read_kept(note, _MOST_NOTE).decode("ascii").split()[1]

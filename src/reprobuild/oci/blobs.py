@@ -33,7 +33,7 @@ class Blobs:
         return self.folder / digest.removeprefix("sha256:")
 
     def fault(self, digest: str) -> str | None:
-        """Say as `fault_of` what is wrong with a blob, without hashing one that was verified."""
+        """Return a blob's fault as `fault_of` does, without hashing one that was verified."""
         return fault_of(self.path(digest), trust=True)
 
     def take(self, file: Path, digest: str) -> None:
@@ -73,7 +73,7 @@ class Blobs:
 
 
 def fault_of(blob: Path, *, trust: bool = False) -> str | None:
-    """Say what is wrong with a blob; None where its bytes are those of its name. A damaged one is removed.
+    """Return a blob's fault; None if its bytes match its name. A damaged one is removed.
 
     With ``trust`` one is not hashed that was verified and not written to since (see host/verified.py).
     A file with another kind of name is left alone. Raises `StorageError` for one that cannot be read: that is

@@ -70,7 +70,7 @@ class ImageTree:
 
     @property
     def unknown(self) -> frozenset[str]:
-        """The paths of which it cannot be said what the image has there."""
+        """Paths whose content in the image is unknown."""
         return frozenset(REPLACED.keys() - self.files.keys() if self.replaced else ())
 
     @property

@@ -30,7 +30,7 @@ RECOVERED = "dev.reprobuild.recovered"
 """The annotation of an image whose name was lost with the index."""
 
 _BEGINS = b'{"annotations":'
-"""So begins each manifest that reprobuild writes; a layer does not."""
+"""The first bytes of each manifest that reprobuild writes; no layer begins with them."""
 
 
 class ImageIndex:

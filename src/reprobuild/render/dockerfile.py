@@ -50,7 +50,7 @@ class Rendered:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DebianRoot:
-    """What the self-contained form must know of the Debian part, which the lock does not say."""
+    """Facts about the Debian part that the self-contained form needs and the lock lacks."""
 
     urls: Mapping[str, str]
     """sha256 of a package → where it is served, without user and password."""

@@ -21,7 +21,7 @@ _DRIVERS = {"11": "450.80.02", "12": "525.60.13", "13": "580.65.06"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageConfig:
-    """What an image's configuration says beside its layers."""
+    """The configuration of an image, without its layers."""
 
     env: Mapping[str, str]
     labels: Mapping[str, str]

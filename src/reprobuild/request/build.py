@@ -35,7 +35,7 @@ OWN = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackageBuild:
-    """What one package is built with, beside what it asks for itself."""
+    """Build settings of one package, in addition to its own."""
 
     name: str
     """Normalised."""
@@ -59,7 +59,7 @@ class PackageBuild:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
-    """What all packages without a wheel are built with."""
+    """Build settings of all packages without a wheel."""
 
     apt: tuple[str, ...] = ()
     """Debian packages, sorted."""

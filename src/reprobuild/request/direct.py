@@ -117,7 +117,7 @@ def _fragment(text: str, *known: str) -> Mapping[str, str]:
     """Return what follows the ``#``; pip's old ``egg`` counts for nothing. Raises `ValueError`."""
     found = dict(parse_qsl(text, keep_blank_values=True))
     if strange := sorted(found.keys() - {*known, "egg"}):
-        raise ValueError(f"#{strange[0]} is not known; {' and '.join(known)} may be there")
+        raise ValueError(f"#{strange[0]} is not supported: expected {' or '.join(known)}")
     return found
 
 

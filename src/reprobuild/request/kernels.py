@@ -17,10 +17,10 @@ MOST = 2 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kernels:
-    """What a request says of kernels that are chosen by timing."""
+    """Settings of a request for kernels that are chosen by timing."""
 
     locked: bool = False
-    """Whether a choice that `choices` do not have is an error."""
+    """Whether a choice that is missing from `choices` is an error."""
     choices: tuple[str, ...] = ()
     """Records, each the canonical text of a file that in_image/kernels.py wrote, sorted."""
 

@@ -162,7 +162,7 @@ class Table:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return true or false; false where it does not say."""
+        """Return true or false; false if the key is missing."""
         return self.value(key, bool, False)  # noqa: FBT003 -- `value` takes any default
 
     def texts(

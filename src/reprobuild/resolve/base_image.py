@@ -93,7 +93,7 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
             raise ResolveError(f"{name}: its image for {platform} is a list of images again")
     if "config" not in document:
         raise ResolveError(
-            f"{name} has a manifest of a kind that is not known: {document.get('mediaType', 'schema 1')}",
+            f"{name} has a manifest of an unknown type: {document.get('mediaType', 'schema 1')}",
             hint="push it again with a tool that writes Docker's schema 2 or OCI's form",
         )
     config_digest = document["config"]["digest"]

@@ -22,7 +22,7 @@ _MOST_LINKS = 40
 
 
 def wanted(python: str) -> Keep:
-    """Return what says whose content `Content` needs, by path."""
+    """Return the function that selects the files whose content `Content` needs."""
     names = re.compile(rf"(lib)?python{re.escape(python)}(\.so\.1\.0)?|libc(-2\.\d+)?\.so(\.6)?")
     return lambda path, _: path in _OS_RELEASE or names.fullmatch(path.rpartition("/")[2]) is not None
 

@@ -17,7 +17,7 @@ from .target import TargetPython
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a file that was taken over says beside its request."""
+    """Further facts from an imported file, beside its request."""
 
     hashes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Package → the SHA-256 of the wheels that it names; of several wheels of a version those are taken."""

@@ -388,7 +388,7 @@ class SourcePackages:
             case = Case(error=error, requirements=requirements, resolution=self._resolution)
             hint = "\n".join([*typo_hints.advise(case).lines, error.hint])
             raise BuildError(
-                f"{name}: what it is built with cannot be resolved: {error.message}",
+                f"{name}: its build requirements cannot be resolved: {error.message}",
                 hint=f"{hint}; [build.{name}] requires = [...] in the request adds to it",
             ) from None
 

@@ -242,7 +242,7 @@ def _checked_refusal(refusal: ResolveError, session: requests.Session) -> Resolv
 
 
 def _refusal(result: Completed, as_of: date | None, backend: str | None) -> ResolveError:
-    """Return the error for what uv has said, with what its user can do."""
+    """Return the error for uv's output, with a remedy."""
     error = refused(scrub(result.stderr.decode("utf-8", "replace")), backend=backend)
     if not isinstance(error, RefusedError):
         return error

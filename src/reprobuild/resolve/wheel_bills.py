@@ -30,7 +30,7 @@ _TYPES = frozenset(
 
 
 def with_own_bills(facts: Facts, package: PythonPackage, wheel: Path) -> Facts:
-    """Return the facts of a wheel with what its own bills say. Raises `BuildError` for what is no wheel."""
+    """Return the facts of a wheel with what its own bills say. Raises `BuildError` if it is not a wheel."""
     parts: list[Mapping[str, str]] = []
     unread: list[str] = []
     with opened(wheel, package.name) as archive:

@@ -38,7 +38,7 @@ _DIGEST = re.compile("[A-Za-z0-9_-]{43}=?")
 
 @dataclass(frozen=True, slots=True)
 class _Wheel:
-    """What the end of a wheel tells."""
+    """Facts from the end of a wheel."""
 
     files: Mapping[str, tuple[int, int]]
     """Where a file is installed → its CRC-32 and size."""

@@ -119,7 +119,7 @@ class _RangedFile(io.RawIOBase):
         with session.head(url, allow_redirects=True) as answer:
             answer.raise_for_status()
             if "Content-Length" not in answer.headers:
-                raise ValueError("the server does not tell its length")
+                raise ValueError("the server does not report its length")
             self._size = int(answer.headers["Content-Length"])
 
     def readable(self) -> bool:

@@ -21,7 +21,7 @@ State = Literal["equal", "differs", "not comparable"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """What two reports say of one check on one device."""
+    """The results of two reports for one check on one device."""
 
     name: str
     device: str
@@ -35,7 +35,7 @@ class Agreement:
 
 
 def compare(first: SelfTestReport, second: SelfTestReport) -> tuple[Agreement, ...]:
-    """Return what two reports say of each check of which both have results, in the first one's order."""
+    """Compare two reports, check by check where both have results, in the first one's order."""
     others = {(check.name, check.device): check for check in second.checks if check.results}
     return tuple(
         _agreement(first, mine, second, others[mine.name, mine.device])

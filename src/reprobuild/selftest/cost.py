@@ -41,7 +41,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CostReport:
-    """What was measured in the image of ``digest``."""
+    """The cost of determinism, measured in the image of ``digest``."""
 
     digest: str
     program: str

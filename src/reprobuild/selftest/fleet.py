@@ -35,7 +35,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """What one machine has for one check."""
+    """The result of one machine for one check."""
 
     machine: str
     state: State

@@ -74,7 +74,7 @@ class CheckResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SelfTestReport:
-    """What the self-test saw in the image of ``digest``. Make one with `parse`, which checks every field."""
+    """Results of the self-test in the image of ``digest``. Made by `parse`, which checks every field."""
 
     digest: str
     """Of the image; empty when the report does not say."""

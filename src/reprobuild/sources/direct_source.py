@@ -35,7 +35,7 @@ _LARGEST = 4 << 30
 def locate(
     name: str, direct: Direct, before: SourceArchive | None, host: Host
 ) -> tuple[SourceArchive, Sequence[str]]:
-    """Return what an address names now, its archive in the store, and what the user should know.
+    """Return the current source of an address, its archive in the store, and notes for the user.
 
     ``before`` is what an earlier lock has, whose commit stays if the address is the same. Raises
     `ResolveError`, `FetchError`, `BuildError`.

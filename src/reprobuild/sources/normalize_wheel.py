@@ -73,7 +73,7 @@ def content_of(wheel: Path, name: str) -> Mapping[str, str]:
 
 
 def first_difference(one: Path, other: Path, name: str) -> str:
-    """Say in which file two wheels of a package differ, RECORD last; empty where they do not."""
+    """Name the file in which two wheels of a package differ, RECORD last; empty if they do not."""
     mine, theirs = content_of(one, name), content_of(other, name)
     for path in sorted(mine.keys() | theirs.keys(), key=lambda path: (path.endswith("/RECORD"), path)):
         if mine.get(path) == theirs.get(path):

@@ -49,7 +49,7 @@ class BuildSystem:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Told:
-    """What an archive says of its project without being run; None for a file that it lacks."""
+    """Metadata of an archive's project, found without running it; None for a missing file."""
 
     pyproject: bytes | None
     pkg_info: bytes | None

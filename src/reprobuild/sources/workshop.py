@@ -374,7 +374,7 @@ def _read_record(record: Path) -> Wheel | None:
 
 
 def _compared(one: Path, two: Path, recipe: Recipe) -> str:
-    """Say what differs between two wheels; empty where they are equal."""
+    """Describe the difference between two wheels; empty if they are equal."""
     if one.name != two.name:
         return f"one is {one.name}, the other {two.name}"
     if _wheel_of(one) == _wheel_of(two):

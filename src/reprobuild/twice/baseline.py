@@ -67,7 +67,7 @@ class Agreed:
 
     @property
     def holds(self) -> bool:
-        """Whether the run is as it has to be: bit for bit, or on another kind the same steps.
+        """Whether the run matches: bit for bit, or on another kind of machine the same steps.
 
         There the end may differ where steps do, since other bits make another output, and only there; but
         not in how the program ended.

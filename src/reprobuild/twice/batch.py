@@ -47,7 +47,7 @@ class FirstOperation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TriedModel:
-    """A model of the program, and what became of its rows."""
+    """A model of the program, and the results for its rows."""
 
     model: str
     called: ProgramLine

@@ -32,7 +32,7 @@ Field = tuple[int, int | bytes]
 
 
 def event_lines(path: Path) -> tuple[str, ...] | None:
-    """Return a line for each value of an event file; None: it is none, or not whole."""
+    """Return a line for each value of an event file; None if it is not one, or is truncated."""
     try:
         with path.open("rb") as file:
             lines = (line for event in _events(file) for line in _lines(event))

@@ -66,7 +66,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What differs in each run by its nature, as one run had it."""
+    """Values of one run that differ in every run, such as clock times and drawn names."""
 
     began: float = 0.0
     ended: float = 0.0

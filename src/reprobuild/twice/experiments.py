@@ -27,7 +27,7 @@ _LINES = (
     "order",
     "mtime",
 )
-"""What can be pinned at one line."""
+"""Kinds of values that can be pinned at one line."""
 GENERATORS = {
     "random": "Python's generator",
     "numpy.random": "NumPy's generator",
@@ -45,7 +45,7 @@ ONE_THREAD = {
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Something that can be pinned."""
+    """A possible cause that an experiment can pin."""
 
     what: str
     """What was done, for a reader: ``with … ``."""

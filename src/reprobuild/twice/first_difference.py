@@ -62,7 +62,7 @@ class TimelineRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndDifference:
-    """Something that differs once the program has ended."""
+    """A difference after the program has ended."""
 
     what: str
     told: str

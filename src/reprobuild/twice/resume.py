@@ -35,7 +35,7 @@ class Resumed:
 def resume_command(
     command: Sequence[str], resume: tuple[str, str] | None, interrupt_at: int | None
 ) -> tuple[str, ...]:
-    """Return the command that stops and goes on, in one container.
+    """Return the command that is stopped and resumed in one container.
 
     ``resume`` are the two shell commands; with ``interrupt_at`` the recorder ends ``command`` after that many
     steps, and it is started once more.

@@ -272,7 +272,7 @@ def _ends(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list
 
 
 def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:
-    """Run once and read what came of it. Raises as `compare_runs`."""
+    """Run once and read the results. Raises as `compare_runs`."""
     return _one(run, recorder_settings(how), how, scratch)
 
 

@@ -37,7 +37,7 @@ LEFT_OUT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("the recorder's own", re.compile(r".*/reprobuild_twice(?:\.pth|/.*)?")),
     ("/etc of the container", re.compile(r"/etc(?:/.*)?")),
 )
-"""What is not compared, and which paths that means."""
+"""Rules of what is not compared: the name of each, and its paths."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

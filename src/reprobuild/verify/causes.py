@@ -40,7 +40,7 @@ def cause_of(path: str, first: bytes, second: bytes) -> str:
         return f"path of the build: {found}"
     at = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
     if at is None:
-        return f"changed: one goes on after {min(len(first), len(second)):,} bytes"
+        return f"changed: one continues after {min(len(first), len(second)):,} bytes"
     return f"changed: {len(first):,} and {len(second):,} bytes, the first difference at byte {at:,}"
 
 

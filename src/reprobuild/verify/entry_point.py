@@ -106,7 +106,7 @@ def _is_plain(words: Sequence[str], context: Context) -> bool:
 
 
 def _after_init(words: Sequence[str], context: Context) -> list[str] | None:
-    """Return the words that an init starts; None if the first is none, or its options are not known."""
+    """Return the words that an init starts; None if the first is not an init, or has unknown options."""
     path = program_path(words[0], context) or ""
     record = context.tree.files.get(path)
     if record is None or record.kind != "file" or record.mode & 0o6000 or record.attributes:

@@ -58,7 +58,7 @@ def find_image(text: str, host: Host) -> EngineImage:
             continue
         host.console.warn(
             f"image {text} is not in the embedded store: using {other}'s image of that name,"
-            f" {found.image.digest}; write {other}:{text} if it is meant"
+            f" {found.image.digest}; write {other}:{text} if you mean that one"
         )
         return found
     raise nowhere

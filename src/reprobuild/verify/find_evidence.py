@@ -57,7 +57,7 @@ class Evidenced:
     """None if no engine here has it."""
     registry: Registry | None = None
     platforms: tuple[str, ...] = ()
-    """The others in a list, whose images nobody has looked at."""
+    """Other platforms in a list, whose images were not examined."""
 
     def tree(self, host: Host, keep: Keep = nothing) -> ImageTree:
         """Return the files of an image that is not in a registry; see `find.tree_of`. Raises `ImageError`."""

@@ -103,7 +103,7 @@ _OF_TOOLS = re.compile(
     rf"{_END}"
 )
 """Lines that installers of tools write, and what stands behind them is the tool's. Those of conda and of
-pyenv are none: they put another Python in the place of the locked one."""
+pyenv do not count: they put another Python in the place of the locked one."""
 
 
 def is_read_by_shells(path: str) -> bool:
@@ -141,7 +141,7 @@ def shells(context: Context) -> Iterator[Difference]:
 
 
 def unknown(context: Context) -> Iterator[str]:
-    """Yield what shells run and torch.compile starts that nobody here can judge, for whoever reads on."""
+    """Yield what shells run and torch.compile starts whose effect is not known."""
     files, named = context.tree.files, context.named
     own = {f"{home}/{name}" for home in homes(context) for name in (".zshrc", ".zshenv", ".config/fish/*")}
     completed = any(path in files for path in _COMPLETION)

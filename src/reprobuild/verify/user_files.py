@@ -71,7 +71,7 @@ def user_files(context: Context) -> Iterator[Difference]:
 
 
 def unknown_of_users(context: Context) -> Iterator[str]:
-    """Yield what a user may start, or a server reads, of which nobody here can tell what it does."""
+    """Yield what a user may start, or a server reads, whose effect is not known."""
     servers = (*_SERVERS, *(f"{home}/.jupyter/jupyter*_config.py" for home in homes(context)))
     for path in context.added:
         if any(fnmatchcase(path, each) for each in servers):

@@ -93,7 +93,7 @@ class Target:
     def parse_repository(cls, text: str) -> Target:
         """Read ``REGISTRY/NAME``, without a tag. Raises `ImageError`."""
         if ":" in text.rpartition("/")[2]:
-            raise ImageError(f"{text!r} has a tag, but a repository is meant", hint="leave the tag out")
+            raise ImageError(f"{text!r} has a tag: expected a repository", hint="leave the tag out")
         return cls.parse(text)
 
     def __str__(self) -> str:
@@ -239,7 +239,7 @@ class Registry:
                 place = ""
             if not place.startswith(self._root):
                 raise RegistryError(
-                    f"{self._name}: its list of referrers goes on at another address: {further}"
+                    f"{self._name}: its list of referrers continues at another address: {further}"
                 )
         raise RegistryError(f"{self._name}: its list of referrers has more than {_PAGES} pages")
 

@@ -25,11 +25,11 @@ from .image_needs import Needs, is_known, needs_of
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one examination."""
+    """The result of one check."""
 
     name: str
     good: bool | None
-    """None: neither, like a GPU on a machine that has none."""
+    """None if it does not matter, like a GPU on a machine that has none."""
     text: str
     hint: str = ""
 
@@ -145,7 +145,7 @@ def _tried(name: str, check: Callable[[], object]) -> Finding:
 
 
 def _limits() -> Finding:
-    """Who holds the limits of memory and processes: the kernel is exact, a count is not."""
+    """Check what enforces the limits of memory and processes: the kernel exactly, a count roughly."""
     try:
         limits.refuse_too_little()
     except HostError as error:

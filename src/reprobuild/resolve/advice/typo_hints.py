@@ -20,5 +20,5 @@ def advise(case: Case) -> Advice:
     unknown = sorted(case.refusal.unknown) if case.refusal is not None else []
     near = {name: near_names(name) for name in unknown}
     return Advice(
-        lines=tuple(f"{n}: perhaps {' or '.join(meant)} is meant" for n, meant in near.items() if meant)
+        lines=tuple(f"{n}: did you mean {' or '.join(meant)}?" for n, meant in near.items() if meant)
     )

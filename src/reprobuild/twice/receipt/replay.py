@@ -125,7 +125,7 @@ def _input(file: InputFile, binds: Sequence[Bind]) -> Departure | None:
 
 
 def _line(file: InputFile, binds: Sequence[Bind]) -> str:
-    """Say which line of a text is the first that differs; empty where that is not known."""
+    """Name the first line of a text that differs; empty if it is not known."""
     if not file.lines:
         return ""
     with open_in(file.path, binds) as opened:

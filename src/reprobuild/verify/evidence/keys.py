@@ -28,7 +28,7 @@ def read_public_key(path: Path) -> Key:
     data = _read(path)
     if b"PRIVATE KEY" in data:
         raise EvidenceError(
-            f"{path}: a private key where a public one is meant",
+            f"{path}: a private key: expected a public one",
             hint=f"`openssl pkey -in {path} -pubout -out public.pem` writes the public one",
         )
     if (number := data.count(b"-----BEGIN PUBLIC KEY-----")) > 1:
