@@ -88,6 +88,8 @@ def test_the_page_loads_nothing_and_says_what_the_terminal_says(image: str, call
     assert page.count('<tr class="package">') == len(
         json.loads(call("inspect", "team/toy:1", "--json").out)["packages"]
     )
+    assert "@media (prefers-color-scheme: dark)" in page
+    assert not re.findall(r"(?:color|background): #", page), "a colour that is no variable stays in the dark"
     assert call("inspect", "team/toy:1", "-o", "no/page.html").status == 11
 
 

@@ -11,11 +11,13 @@ import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from reprobuild.engines.embedded import OciEngine
+from reprobuild.errors import EvidenceError
 from reprobuild.host.home import Home
 from reprobuild.host.machine import architecture
 from reprobuild.oci.documents import INDEX_TYPE, MANIFEST_TYPE
@@ -25,14 +27,19 @@ from reprobuild.pipeline import steps
 from reprobuild.pipeline.workspace import read_lock
 from reprobuild.render.own_files import own_files
 from reprobuild.verify.evidence.document_store import keep_vote
+from reprobuild.verify.evidence.judgement import judge
 from reprobuild.verify.evidence.keys import read_private_key
+from reprobuild.verify.evidence.policy import Policy
 from reprobuild.verify.evidence.signatures import BUNDLE, IN_TOTO, sign, statement_in
 from reprobuild.verify.evidence.statements import Subject, rebuilt
+from reprobuild.verify.find_evidence import Evidenced
+from reprobuild.verify.required import refuse
 from support.evidence import write_key
 from support.registry import Fault, gate_before
 from support.reports import FAILED, a_check
 
 if TYPE_CHECKING:
+    from reprobuild.verify.find import EngineImage
     from support.commands import Call
 
 pytest_plugins = ["support.commands", "support.evident"]
@@ -388,6 +395,37 @@ def test_a_retest_compares_with_what_was_reported(image: str, call: Call, runs: 
     assert "gives other results than were reported" in said.err
     runs(FAILED)
     assert "failed its self-test here" in call("verify", "team/toy:1", "--level", "retest").err
+
+
+def test_a_retest_of_what_a_registry_has_is_that_of_the_image_pulled_from_it(
+    image: str, call: Call, key: Path, registry: str, runs: Any
+) -> None:
+    """Evidence is in the registry and the layers in an engine: neither has both."""
+    place, public = f"{registry}/team/toy:1", str(key.with_suffix(".pub"))
+    assert call("push", "team/toy:1", place, "--sign-key", str(key)).status == 0
+    said = call("verify", place, "--key", public, "--level", "retest")
+    assert (said.status, "1 results equal those reported" in " ".join(said.out.split())) == (0, True), (
+        said.err
+    )
+    runs(a_check(results={"output": "c" * 64}))
+    said = call("verify", place, "--key", public, "--level", "retest")
+    assert (said.status, "gives other results than were reported" in said.err) == (9, True)
+    for argv in (("remove", "team/toy:1"), ("clean",)):
+        assert call(*argv).status == 0
+    said = call("verify", place, "--key", public, "--level", "retest")
+    assert (said.status, "no engine here has it" in said.err) == (17, True), said.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("podman", "name the image in its registry"), ("oci", "push --sign")]
+)
+def test_an_image_without_evidence_is_told_where_to_get_some(kind: str, hint: str) -> None:
+    subject = Subject("sha256:" + "a" * 64, "")
+    kept = cast("EngineImage", SimpleNamespace(engine=SimpleNamespace(kind=kind)))
+    found = Evidenced(name="x", subject=subject, documents={}, lock=None, kept=kept)
+    with pytest.raises(EvidenceError, match="there is no sbom that counts") as caught:
+        refuse("x", found, judge({}, subject, Policy(), datetime.now(UTC)))
+    assert hint in caught.value.hint
 
 
 def retagged(layout: Path, path: str) -> str:

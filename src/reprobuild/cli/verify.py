@@ -26,6 +26,7 @@ from ..verify.evidence.keys import CommandSigner, read_public_key
 from ..verify.evidence.policy import Policy, read_policy
 from ..verify.evidence.signatures import read_document, sign
 from ..verify.evidence.statements import rebuilt
+from ..verify.find import find_pulled
 from ..verify.find_evidence import Evidenced, find_evidenced, verify_layers
 from ..verify.rebuilt import compare_rebuilt
 from ..verify.required import judge_image, refuse
@@ -246,13 +247,14 @@ def _is_vote_of(document: bytes | Unread, key: Key, found: Evidenced) -> bool:
 
 def _retested(found: Evidenced, judged: Judgement, gpu: Gpu, host: Host) -> str:
     """Run the self-test here and compare its results with those that were reported."""
-    if found.kept is None:
+    kept = found.kept or find_pulled(found.name, found.subject.digests, host)
+    if kept is None:
         raise EvidenceError(
             f"{found.name} cannot be tested: no engine here has it",
-            hint="`podman pull` or `docker pull` it, and verify podman:NAME or docker:NAME",
+            hint="`podman pull` or `docker pull` it, and verify it again by the same name",
         )
     assert judged.report is not None
-    report = selftest_image(found.kept.engine, found.kept.image.digest, gpu, host, mode="battery")
+    report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery")
     if not report.passed:
         raise SelfTestError(f"{found.name} failed its self-test here:\n" + "\n".join(report.failures()))
     found_agreements = compare_reports(judged.report, report)

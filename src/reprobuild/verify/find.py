@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -62,6 +63,23 @@ def find_image(text: str, host: Host) -> EngineImage:
         )
         return found
     raise nowhere
+
+
+def find_pulled(name: str, digests: Collection[str], host: Host) -> EngineImage | None:
+    """Return the image of a registry as an engine here has it; None if none has the one of these digests.
+
+    A name alone is not enough: it may have been moved in the registry, or here.
+    """
+    for kind in _ENGINES:
+        for text in (name, *sorted(digests)):
+            try:
+                engine = choose(kind, host)
+                found = EngineImage(engine, engine.images.find(text))
+            except (HostError, ImageError):
+                continue
+            if found.image.digest in digests:
+                return found
+    return None
 
 
 def parent_manifest(tree: ImageTree, kept: EngineImage | None, host: Host) -> bytes | None:

@@ -45,5 +45,12 @@ def refuse(image: str, found: Evidenced, judged: Judgement, notes: Sequence[str]
     if judged.refused:
         raise EvidenceError(
             f"the evidence on {image} does not suffice: {'; '.join([*judged.refused, *notes])}",
-            hint="" if found.documents else "`reprobuild push --sign-key FILE` attaches signed evidence",
+            hint="" if found.documents else _where(found),
         )
+
+
+def _where(found: Evidenced) -> str:
+    """Return where evidence on an image may be that has none."""
+    if found.kept is not None and found.kept.engine.kind != "oci":
+        return "Docker and Podman keep no evidence: name the image in its registry, or --evidence FILE"
+    return "`reprobuild push --sign-key FILE` attaches signed evidence"
