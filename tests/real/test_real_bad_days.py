@@ -17,12 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.errors import FetchError, HostError, SelfTestError, StorageError
+from reprobuild.errors import HostError, SelfTestError, StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
 from reprobuild.lock.packages import DebianPackage, Wheel
 from reprobuild.pipeline.workspace import read_lock
-from support.artifacts import unshare
 from support.bench import NAME, Bench, until
 from support.disk import tiny_disk
 
@@ -119,61 +118,15 @@ def test_without_its_tools(bench: Bench, tmp_path: Path, missing: str, hint: str
     assert not (empty / "store").exists()
 
 
-def test_a_damaged_artifact(bench: Bench, digest: str) -> None:
-    """Bit rot in the store is found and named before the wheel is used, and the file is fetched again."""
-    bench.forget_torch()
-    wheel = Store(Home(bench.home)).path(max(locked(bench), key=lambda each: each.size).sha256)
-    unshare(wheel)
-    with wheel.open("r+b") as file:
-        file.seek(wheel.stat().st_size // 2)
-        file.write(bytes(64))
-    out, err = bench.run("image", bench.lock, "--json")
-    assert str(wheel) in err
-    assert json.loads(out)["digest"] == digest
-
-
-def test_a_server_that_is_gone(bench: Bench, tmp_path: Path) -> None:
-    text = (bench.folder / bench.lock).read_text()
-    empty = {"REPROBUILD_HOME": str(tmp_path / "home"), "http_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-    _, err = bench.run("image", bench.lock, status=FetchError.exit_code, env=empty)
-    assert "files could not be fetched" in err
-    assert (bench.folder / bench.lock).read_text() == text
-
-
-@pytest.mark.parametrize(
-    ("sabotage", "check"),
-    [("threads", "setting-threads"), ("hook", "setting-hook"), ("crash", ""), ("rubbish", "")],
-)
-def test_an_image_that_fails_its_test_gets_no_name(
-    bench: Bench, digest: str, tmp_path: Path, sabotage: str, check: str
-) -> None:
+def test_an_image_that_fails_its_test_gets_no_name(bench: Bench, digest: str, tmp_path: Path) -> None:
     """The image is really another one: reprobuild itself is changed in a copy, as a bad release would be."""
     copy = tmp_path / "src"
     import reprobuild
 
     source = Path(reprobuild.__file__).parent
     shutil.copytree(source, copy / "reprobuild", ignore=shutil.ignore_patterns("__pycache__"))
-    in_image = copy / "reprobuild" / "in_image"
-    match sabotage:
-        case "threads":
-            text = (copy / "reprobuild" / "render" / "image_config.py").read_text()
-            changed = text.replace("**lock.variables", "**lock.variables, 'OMP_NUM_THREADS': 'two'")
-            assert changed != text
-            (copy / "reprobuild" / "render" / "image_config.py").write_text(changed)
-        case "hook":
-            (in_image / "reprobuild.pth").write_text("")
-        case "crash":
-            # A real fault: the first process of a namespace ignores signals that it sends itself.
-            (in_image / "selftest/outcomes.py").write_text('"""A."""\nimport ctypes\n\nctypes.string_at(0)\n')
-        case "rubbish":
-            (in_image / "selftest/outcomes.py").write_text(
-                '"""A."""\nprint("all is well")\nraise SystemExit\n'
-            )
+    (copy / "reprobuild/in_image/reprobuild.pth").write_text("")
     _, err = bench.run("image", bench.lock, status=SelfTestError.exit_code, env={"PYTHONPATH": str(copy)})
-    assert check in err
+    assert "setting-hook" in err
     images = bench.images()
     assert [image["digest"] for image in images if image["names"]] == [digest]
-    assert any(not image["names"] and image["digest"] != digest for image in images)
-    bench.run("clean")
-    assert [image["digest"] for image in bench.images()] == [digest]
-    assert bench.build() == digest

@@ -9,13 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,45 +140,6 @@ def test_cold_as_anybody_anywhere(
     found = bench.build(person, home, *before, cwd=elsewhere, HOME=str(elsewhere), **env)
     assert found == digest
     assert [*(home / "tmp").iterdir()] == []
-
-
-def test_killed_at_four_moments(bench: Bench, digest: str, people: Callable[[str], Person]) -> None:
-    """After each, no image has a name, and all blobs and artifacts are whole; the next run works.
-
-    A build of small wheels is killed at more moments, in test_layers_killed.
-    """
-    person = people("root" if os.geteuid() == 0 else "user")
-    (driver,) = [found for path in person.paths if (found := path / DRIVER).exists()]
-    start = time.monotonic()
-    assert bench.build(person, bench.give(person, "timed")) == digest
-    whole = time.monotonic() - start
-    home, killed = bench.give(person, "killed"), 0
-    for part in (0.1, 0.3, 0.5, 0.6):
-        # Each but the last goes on from what the one before left, the last begins with nothing.
-        if part == 0.6:
-            shutil.rmtree(home / "layers", ignore_errors=True)
-        command = person.python(driver, person.folder / "pylock.toml")
-        with person.start(command, env={"REPROBUILD_HOME": str(home)}, stderr=subprocess.PIPE) as process:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=whole * part)
-            killed += process.poll() is None
-            process.kill()
-        _is_sound(home)
-    assert bench.build(person, home) == digest
-    assert [*(home / "tmp").iterdir()] == []
-    _is_sound(home)
-    shutil.rmtree(home)
-    assert killed >= 2, "half were killed before their end"
-
-
-def _is_sound(home: Path) -> None:
-    """Every blob and artifact is what its name says, and no image has a name that none was tested for."""
-    for folder in ("oci/blobs/sha256", "store"):
-        for path in (home / folder).rglob("*") if (home / folder).exists() else ():
-            if re.fullmatch("[0-9a-f]{64}", path.name):
-                assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
-    index = home / "oci/index.json"
-    assert not index.exists() or "annotations" not in index.read_text()
 
 
 def test_conda_packages_are_linked_to_the_same_bytes(
