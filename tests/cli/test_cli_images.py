@@ -1,4 +1,4 @@
-"""The commands on images, with an image without layers; test_cli_real.py has the real one."""
+"""The commands on images, with an image without layers; real/test_real_cli.py has the real one."""
 
 from __future__ import annotations
 

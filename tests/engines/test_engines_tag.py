@@ -77,7 +77,7 @@ def test_the_report_of_another_image_gives_none() -> None:
 @given(st.lists(st.sampled_from(STATUSES), min_size=1, max_size=5), st.sampled_from(["cpu", "cuda"]))
 def test_one_failed_check_among_any_others_is_enough(statuses: list[str], device: str) -> None:
     if not {"passed", "failed"} & set(statuses):
-        return  # such a report is none: test_selftest.py
+        return  # not a valid report: selftest/test_selftest_report.py
     names = Names()
     checks = (a_check(name=f"c{n}", status=s, device=device, reason="r") for n, s in enumerate(statuses))
     found = report(*checks)

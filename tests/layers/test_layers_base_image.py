@@ -1,4 +1,4 @@
-"""What is put on top of a base may add and change, and not take away; the rest: test_base_image_real.py."""
+"""What is put on top of a base may add and change, not take away; the rest: real/test_real_base_image.py."""
 
 from __future__ import annotations
 

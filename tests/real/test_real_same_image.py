@@ -1,7 +1,7 @@
 """The same lock gives the same image: as whoever, wherever, on however many processors, cold or warm.
 
-Debian, pip and NumPy are real ones. PyTorch is a toy, which has nothing to say to this; test_bad_days.py and
-cli/test_cli_real.py have the real one.
+Debian, pip and NumPy are real ones. PyTorch is a toy, which has nothing to say to this;
+test_real_bad_days.py and test_real_cli.py have the real one.
 """
 
 from __future__ import annotations

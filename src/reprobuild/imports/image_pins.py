@@ -27,7 +27,7 @@ _ROOT = ("", "0", "root")
 
 
 def is_kept(path: str, size: int) -> bool:
-    """Whether `read_image` needs the content of a file; see `oci.layer_files.Keep`."""
+    """Whether `read_image` needs the content of a file; see `oci.merge_layers.Keep`."""
     folder, _, name = path.rpartition("/")
     return size <= _LARGEST and (
         (name in ("METADATA", "PKG-INFO") and folder.endswith(("-info", "EGG-INFO")))

@@ -4,7 +4,8 @@
 ``platform``, ``virtual`` (name, version and build of each), ``constraints``, ``exclude_newer`` (ISO 8601),
 ``keep`` (name, file name and sha256 of each) and ``largest``, the most bytes of a file that it may write,
 that is of a channel's list when it is unpacked. Writes to ANSWER: ``{"packages": [{…}, …]}``, or
-``{"error": KIND, "text": TEXT}`` with KIND one of `KINDS`. Imports nothing of reprobuild.
+``{"error": KIND, "text": TEXT}`` with KIND ``unsolvable``, ``channel`` or ``spec``. Imports nothing of
+reprobuild.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from typing import Any
 import rattler
 from rattler.channel import ChannelConfig
 from rattler.exceptions import GatewayError, InvalidMatchSpecError, SolverError
-
-KINDS = ("unsolvable", "channel", "spec")
 
 
 async def _solved(job: dict[str, Any]) -> list[rattler.RepoDataRecord]:

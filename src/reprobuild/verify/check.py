@@ -41,7 +41,7 @@ _LOCK, _MANIFEST = f"{_HERE}/pylock.toml", f"{_HERE}/manifest.tsv"
 
 
 def is_kept(path: str, size: int) -> bool:
-    """Whether `check_tree` needs the content of a file; see `oci.layer_files.Keep`."""
+    """Whether `check_tree` needs the content of a file; see `oci.merge_layers.Keep`."""
     if path in (_LOCK, _MANIFEST) or is_read_at_start(path):
         return True
     return is_read_by_shells(path) or is_read_of_users(path, size)

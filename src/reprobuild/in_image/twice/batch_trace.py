@@ -59,7 +59,7 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         if at >= MOST or func.namespace == "profiler":
             return func(*args, **kwargs)
         given = digests.tensors_in(torch, [args, kwargs])
-        makers = [self._made[memory] for each in given if (memory := _memory(each)) in self._made]
+        makers = [self._made[memory] for each in given if (memory := digests.memory_of(each)) in self._made]
         result = func(*args, **kwargs)
         name = func._schema.name.rpartition("::")[2]
         whose = "" if func.namespace in NAMELESS else f"{func.namespace}::"
@@ -73,7 +73,7 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
             seen.digests.append(["" if new else digests.of_tensor(torch, part).hex()[:32] for part in parts])
             if at == self.keep:
                 self.kept.append([part.detach().clone() for part in parts])
-            self._made[_memory(tensor)] = at
+            self._made[digests.memory_of(tensor)] = at
         if not outputs:
             seen.digests.append([digests.of_value(torch, result).hex()[:32]])
             seen.shapes.append(())
@@ -83,7 +83,7 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
 
     def reached(self, tensors: list[Any]) -> set[int]:
         """Return the operations that tensors depend on."""
-        left = [self._made[memory] for each in tensors if (memory := _memory(each)) in self._made]
+        left = [self._made[memory] for each in tensors if (memory := digests.memory_of(each)) in self._made]
         found: set[int] = set()
         while left:
             at = left.pop()
@@ -126,13 +126,6 @@ class Modules:
         """Follow them no longer."""
         for hook in self._hooks:
             hook.remove()
-
-
-def _memory(tensor: Any) -> int:
-    try:
-        return int(tensor.untyped_storage().data_ptr())
-    except Exception:  # noqa: BLE001 -- tensors without one storage
-        return id(tensor)
 
 
 def first_operation(

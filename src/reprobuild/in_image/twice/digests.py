@@ -223,6 +223,14 @@ def tensors_in(torch: Any, value: Any, depth: int = 0, *, objects: bool = False)
     return []
 
 
+def memory_of(tensor: Any) -> int:
+    """Return the address of a tensor's storage; its ID where it has no single one, as a sparse one."""
+    try:
+        return int(tensor.untyped_storage().data_ptr())
+    except Exception:  # noqa: BLE001 -- whatever the type of tensor raises
+        return id(tensor)
+
+
 def rows(torch: Any, value: Any, most: int) -> str:
     """Return short digests of the items of a batch, in base64: by the first tensor that has more than one."""
     for tensor in tensors_in(torch, value, objects=True):

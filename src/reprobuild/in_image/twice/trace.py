@@ -174,7 +174,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             if view:
                 self._viewed[self._window(tensor)] = self._count
             else:
-                self._made[self._memory(tensor)] = self._count
+                self._made[digests.memory_of(tensor)] = self._count
         if not outputs:
             found.append(digests.of_value(self._torch, result).hex()[:16])
             kept.append(-1)
@@ -205,22 +205,16 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
                 found += digests.tensors_in(self._torch, value)
         return found
 
-    def _memory(self, tensor: Any) -> int:
-        try:
-            return int(tensor.untyped_storage().data_ptr())
-        except Exception:  # noqa: BLE001 -- sparse and other tensors without one storage
-            return id(tensor)
-
     def _window(self, tensor: Any) -> tuple[Any, ...]:
         try:
             where = (tensor.storage_offset(), tuple(tensor.stride()))
-        except Exception:  # noqa: BLE001 -- as above
+        except Exception:  # noqa: BLE001 -- sparse and other tensors without one storage
             where = (0, ())
-        return (self._memory(tensor), *where, tuple(tensor.shape))
+        return (digests.memory_of(tensor), *where, tuple(tensor.shape))
 
     def _maker(self, tensor: Any) -> int:
         """Return the operation that gave what a tensor holds: the last writer, or a later view of it."""
-        return max(self._made.get(self._memory(tensor), -1), self._viewed.get(self._window(tensor), -1))
+        return max(self._made.get(digests.memory_of(tensor), -1), self._viewed.get(self._window(tensor), -1))
 
     def _place(self) -> int:
         place = here(3)
