@@ -94,6 +94,7 @@ TESTED_AS_A_WHOLE = {
     "in_image/twice/digests.py": _RECORDER,
     "in_image/twice/evidence.py": _RECORDER,
     "in_image/twice/handovers.py": "twice/test_twice_handovers.py",
+    "in_image/twice/serializers.py": "twice/test_twice_text_differences.py",
     "in_image/twice/sources.py": _RECORDER,
     "in_image/twice/steps.py": _RECORDER,
     "in_image/twice/watching.py": _RECORDER,

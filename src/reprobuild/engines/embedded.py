@@ -92,7 +92,8 @@ class OciEngine:
         with self._unpacked(image) as layers, self._host.home.scratch("run") as scratch:
             if records is not None:
                 env = {**options.env, "REPROBUILD_TWICE": IN_CONTAINER}
-                options = replace(options, env=env, binds=[*options.binds, *recorder_binds(records, layers)])
+                binds = [*options.binds, *recorder_binds(records, layers, env)]
+                options = replace(options, env=env, binds=binds)
             task = self._task(image, argv, options, scratch)
             task = replace(task, terminal=os.isatty(0) and os.isatty(1))
             task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
@@ -122,8 +123,8 @@ class OciEngine:
 
         def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
             with self._unpacked(image) as layers:
-                recorder = recorder_binds(folder, layers)
                 env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
+                recorder = recorder_binds(folder, layers, env)
                 task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]), folder)
                 task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)

@@ -41,13 +41,23 @@ CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
 engine."""
 PACKAGE = "reprobuild_twice"
 """The recorder's name in the container's site-packages."""
+SETTINGS = "settings"
+"""The file that it reads where the variables are missing; see in_image/twice/settings.py."""
+VARIABLES = "REPROBUILD_TWICE"
+"""What the names of the recorder's variables begin with."""
 PATH_FILE = b"import reprobuild_twice\n"
 VIEWS = "/views"
 """Where a container that is never started has the views of bound folders."""
 _MTIME = 315532800
 
 
-def recorder_binds(folder: Path, layers: Sequence[Path]) -> list[Bind]:
+def recorder_files(env: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the recorder, with its variables for processes that get others: name → content."""
+    given = "".join(f"{name}={value}\0" for name, value in env.items() if name.startswith(VARIABLES))
+    return {**assets.in_image_package("twice"), SETTINGS: os.fsencode(given)}
+
+
+def recorder_binds(folder: Path, layers: Sequence[Path], env: Mapping[str, str]) -> list[Bind]:
     """Write the recorder into a run's folder and return what binds it, and its records, into the container.
 
     Of an image without the environment of reprobuild's, only the folder for the records: nothing will be in
@@ -60,7 +70,7 @@ def recorder_binds(folder: Path, layers: Sequence[Path]) -> list[Bind]:
     site = site_packages(layers)
     if site is not None:
         recorder = folder / "recorder"
-        for name, content in assets.in_image_package("twice").items():
+        for name, content in recorder_files(env).items():
             (recorder / PACKAGE).mkdir(parents=True, exist_ok=True)
             (recorder / PACKAGE / name).write_bytes(content)
         (recorder / f"{PACKAGE}.pth").write_bytes(PATH_FILE)
@@ -92,7 +102,7 @@ def with_init(argv: Sequence[str], site: str | None) -> list[str]:
     return [f"{SITE_PREFIX}/bin/python3", "-I", "-S", "-c", assets.in_image("init.py").decode(), *argv]
 
 
-def recorder_tar(site: str | None, files: Iterable[Bind]) -> bytes:
+def recorder_tar(site: str | None, files: Iterable[Bind], env: Mapping[str, str]) -> bytes:
     """Return what goes into the container's own layer before it starts, as a tar that begins at ``/``.
 
     The recorder, the folder for its records, and copies of the ``files`` that a program may write over.
@@ -112,7 +122,7 @@ def recorder_tar(site: str | None, files: Iterable[Bind]) -> bytes:
         add(IN_CONTAINER, None, 0o777)  # the program may run as any user
         if site is not None:
             add(f"{site}/{PACKAGE}", None, 0o755)
-            for name, content in assets.in_image_package("twice").items():
+            for name, content in recorder_files(env).items():
                 add(f"{site}/{PACKAGE}/{name}", content, 0o644)
             add(f"{site}/{PACKAGE}.pth", PATH_FILE, 0o644)
         for bind in files:

@@ -119,6 +119,20 @@ def of_classes():
     print(Unusual.now().year > 2000, datetime.now(Nowhere()).year > 2000)
 
 
+def documents():
+    """Written by libraries that ask no method of a number, or know its class alone."""
+    import yaml
+
+    begun = time.perf_counter()
+    work()
+    took = time.perf_counter() - begun
+    seen = {"r": round(took, 3), "inner": [round(took * 1000, 1), int(took * 1e6), 0.5]}
+    print(json.dumps(seen))
+    with open("seen.json", "w") as file:
+        json.dump([seen], file, indent=1)
+    print(yaml.safe_dump({"s": took, "count": 2, "all": [took]}), yaml.dump({"ns": time.time_ns()}))
+
+
 def folds():
     """As NumPy does, it computes outside of what follows Python's numbers."""
     took = array.array("d")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 
+from . import settings
 from .watching import Watcher, warn
 
 RECORDS = "REPROBUILD_TWICE"
@@ -62,6 +63,8 @@ def start() -> None:
         keep_opened()
 
 
+if RECORDS not in os.environ:
+    settings.restore()
 if os.environ.get(RECORDS):
     try:
         start()

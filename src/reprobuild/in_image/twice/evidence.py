@@ -13,7 +13,7 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import measured, time_travel, writers
+from . import measured, serializers, time_travel, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -133,24 +133,6 @@ def _socket(module: Any) -> None:
 
     module.socket.getsockname = getsockname
     _name(module, "gethostname", "host names")
-
-
-def _orjson(module: Any) -> None:
-    """It takes no class below float or int, so these are made plain."""
-    inner = module.dumps
-
-    @functools.wraps(inner)
-    def dumps(value: Any, default: Any = None, option: Any = None) -> Any:
-        def plain(each: Any) -> Any:
-            if isinstance(each, (measured.Float, measured.Int)):
-                return +float(each) if isinstance(each, float) else int(each)
-            if default is None:
-                raise TypeError(f"Type is not JSON serializable: {type(each).__name__}")
-            return default(each)
-
-        return inner(value, plain, option)
-
-    module.dumps = dumps
 
 
 def _pool(module: Any) -> None:
@@ -380,7 +362,7 @@ def install(watcher: Watcher) -> None:
     watcher.after("tempfile", lambda module: _name(module._RandomNameSequence, "__next__", "temporary names"))
     watcher.after("secrets", _secrets)
     watcher.after("socket", _socket)
-    watcher.after("orjson", _orjson)
+    serializers.install(watcher)
     watcher.after("logging", _logging)
     watcher.after("logging.handlers", _listener)
     watcher.after("datetime", _datetime)

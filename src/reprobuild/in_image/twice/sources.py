@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import commands, hints, orders
+from . import commands, hints, orders, settings
 from .places import here, is_users, text
 from .watching import Watcher
 
@@ -424,7 +424,9 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
 def _unrecorded(sources: Sources, env: Any) -> None:
     """Say where a process is started with variables that lack the recorder's."""
     place = here(2, imports=False)
-    if env is not None and place[0] and not {"REPROBUILD_TWICE", b"REPROBUILD_TWICE"} & {*env}:
+    if env is None or not place[0] or os.path.exists(settings.path()):  # noqa: PTH110 -- as above
+        return
+    if not {"REPROBUILD_TWICE", b"REPROBUILD_TWICE"} & {*env}:
         sources.write({"k": "hint", "what": hints.UNRECORDED, "place": [*place, text(place)]})
 
 
