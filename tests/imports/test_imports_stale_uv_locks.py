@@ -188,7 +188,7 @@ LINUX = "\"platform_machine == 'x86_64' and sys_platform == 'linux'\""
             'conflicts = [[{package = "own-app", group = "empty"}, {package = "own-app", extra = "a"}]]',
         ),
         ("build-constraint-dependencies", '["a<2"]', '[[manifest.build-constraints]]\nname = "a"'),
-        ("dependency-metadata", '[{name = "a"}]', '[[manifest.dependency-metadata]]\nname = "a"'),
+        ("dependency-metadata", '[{name = "idna"}]', '[[manifest.dependency-metadata]]\nname = "idna"'),
     ],
 )
 def test_other_options_are_said(tmp_path: Path, key: str, value: str, options: str) -> None:
@@ -200,6 +200,93 @@ def test_other_options_are_said(tmp_path: Path, key: str, value: str, options: s
         assert "uv.lock: may be out of date: " in line
         assert f"pyproject.toml: tool.uv.{key} is not the setting that the lock was made with" in line
     assert read_import(write(tmp_path, project, lock)).ignored == ()
+
+
+ELSEWHERE = {
+    "version": ('version = "1"', 'version = "2"', "its version is 2, and was 1 when the lock was made"),
+    "dynamic version": ('version = "1"', 'dynamic = ["version"]', "its version is dynamic, and was 1"),
+    "upper bound": (",<3.15", ",<3.20", "requires-python is >=3.11,<3.20, the lock's <3.15,>=3.11"),
+    "windows": (
+        '"torch",',
+        "\"torch; sys_platform != 'win32'\",",
+        "dependencies asks for torch in another way",
+    ),
+    "interpreter": (
+        "<'3.11'",
+        "<'3.11' or implementation_name=='pypy'",
+        "dependencies asks for tomli in another",
+    ),
+    "no Python": (
+        '"part",',
+        '"part", "q; python_version < \'3\'",',
+        "dependencies asks for q in another way",
+    ),
+    "empty extra": ("a = [", "none = []\na = [", "project.optional-dependencies.none is new"),
+    "empty group": ("empty = []", "none = []", "dependency-groups.empty is no longer there"),
+    "override": ('2.2.*"', "2.2.*; sys_platform != 'win32'\"", "override-dependencies asks for urllib3 in"),
+}
+
+
+@pytest.mark.parametrize("change", ELSEWHERE)
+def test_what_moves_no_pin_of_an_image_is_said(tmp_path: Path, change: str) -> None:
+    old, new, says = ELSEWHERE[change]
+    assert old in PROJECT
+    found = read_import(write(tmp_path, PROJECT.replace(old, new, 1)))
+    assert [str(each) for each in found.requirements] == ["idna==3.7"]
+    assert "uv.lock: may be out of date: " in found.ignored[0]
+    assert says in found.ignored[0]
+
+
+def test_new_rules_count_for_packages_of_the_lock_alone(tmp_path: Path) -> None:
+    project = PROJECT.replace('"certifi<2027.0"', '"certifi<2027.0", "none<1"')
+    project = project.replace('["colorama"]', '["colorama", "none"]').replace('2.2.*"', '2.2.*", "none==1"')
+    assert read_import(write(tmp_path, project)).ignored == ()
+    with pytest.raises(RequestError, match=r"constraint-dependencies asks for idna<4"):
+        read_import(write(tmp_path, project.replace("none<1", "idna<4")))
+    with pytest.raises(RequestError, match="constraint-dependencies no longer asks for certifi"):
+        read_import(write(tmp_path, project.replace('"certifi<2027.0", ', "")))
+
+
+def test_the_pythons_of_a_group_count_in_those_that_include_it(tmp_path: Path) -> None:
+    keys = '{new = {requires-python = ">=3.13"}, test = {requires-python = ">=3.12"}}'
+    project = re.sub(r"dependency-groups = \{.*", f"dependency-groups = {keys}", PROJECT)
+    with pytest.raises(RequestError, match=r"dependency-groups\.dev no longer asks for attrs"):
+        read_import(write(tmp_path, project))
+    lock = LOCK.replace('name = "pluggy",', 'name = "pluggy", marker = "python_full_version >= \'3.12\'",')
+    lock = lock.replace(
+        'extras = ["b-c"] }', 'extras = ["b-c"], marker = "python_full_version >= \'3.12\'" }'
+    )
+    assert read_import(write(tmp_path, project, lock)).ignored == ()
+
+
+def test_the_pythons_of_a_group_count_though_they_move_nothing(tmp_path: Path) -> None:
+    project = PROJECT.replace(
+        "dependency-groups = {", "dependency-groups = {test = {requires-python = '>=3.10'}, "
+    )
+    assert read_import(write(tmp_path, project)).ignored == ()
+    table = '[package.group-requires-python]\nnew = ">=3.13"\n'
+    lock = LOCK.replace("revision = 3", "revision = 5").replace(
+        "[package.metadata]", f"{table}[package.metadata]"
+    )
+    assert read_import(write(tmp_path, PROJECT, lock)).ignored == ()
+    lines = read_import(write(tmp_path, project, lock)).ignored
+    assert [line.partition("pyproject.toml: ")[2] for line in lines] == [
+        f"the Pythons of dependency-groups.{group} are other ones than when the lock was made"
+        for group in ("dev", "test")
+    ]
+    lock = lock.replace('new = ">=3.13"', 'dev = ">=3.10"\nnew = ">=3.13.0"\ntest = ">=3.10"')
+    assert read_import(write(tmp_path, project, lock)).ignored == ()
+
+
+def test_default_groups_count_in_locks_that_have_them(tmp_path: Path) -> None:
+    project = PROJECT.replace("[tool.uv]", '[tool.uv]\ndefault-groups = ["test"]')
+    assert not [line for line in read_import(write(tmp_path, project)).ignored if "out of date" in line]
+    table = '[package.group-requires-python]\nnew = ">=3.13"\n[package.metadata]'
+    lock = LOCK.replace("revision = 3", "revision = 5").replace("[package.metadata]", table)
+    (line,) = (each for each in read_import(write(tmp_path, project, lock)).ignored if "out of date" in each)
+    assert "tool.uv.default-groups is not the setting that the lock was made with" in line
+    lock = lock.replace('source = { virtual = "." }', 'source = { virtual = "." }\ndefault-groups = ["test"]')
+    assert not [line for line in read_import(write(tmp_path, project, lock)).ignored if "out of date" in line]
 
 
 def test_a_lock_for_one_patch_version_of_python_is_compared(tmp_path: Path) -> None:

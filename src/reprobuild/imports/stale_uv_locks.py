@@ -8,75 +8,38 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from posixpath import normpath
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from packaging.dependency_groups import resolve_dependency_groups
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from ..errors import RequestError
 from ..request.model import PYTHONS
 from ..request.toml_reader import table_in
 from ..resolve.target import holds
 from .common import load_toml, marker_of, minor_of
+from .group_pythons import checked_groups, group_entries, group_pythons
+from .marker_grid import AskedPackage, MarkedLine, are_same, bounds, python_marker
 from .project_files import read_text
-from .pyproject import check_size
+from .stale_uv_settings import other_settings
 from .target_system import target
 from .uv_table import with_uv_toml, with_workspace
+
+_WITH_GROUP_SETTINGS = 5
+"""The revision of a lock that has the default groups of a project, and the Pythons of its groups."""
 
 _HINT = "update the lock with the tool that made it: `uv lock`"
 _AT = ("git", "url", "path", "directory", "editable", "virtual", "workspace", "index")
 
-_OPTIONS = {
-    "resolution": ("resolution-mode", "highest"),
-    "prerelease": ("prerelease-mode", "if-necessary-or-explicit"),
-    "fork-strategy": ("fork-strategy", "requires-python"),
-}
-"""Keys of tool.uv, each with the key of a lock's options and the default of both."""
-
-_MARKED = {"environments": "supported-markers", "required-environments": "required-markers"}
-"""Key of tool.uv → key of a lock."""
-
-_NAMES = ("linux darwin win32", "Linux Darwin Windows", "posix posix nt")
-_SYSTEMS = [
-    {"sys_platform": key, "platform_system": name, "os_name": kind, "platform_machine": machine}
-    for key, name, kind in zip(*(words.split() for words in _NAMES), strict=True)
-    for machine in ("x86_64", "aarch64", "arm64", "AMD64", "ARM64")
-]
-"""Markers of the systems that locks are made for."""
-
 _COMMAS = re.compile(r"python_(full_)?version (not )?in \"[^\"]*,")
 """Versions with commas, which uv does not know: it takes such a comparison for true."""
-
-
-class _Asked(NamedTuple):
-    """A requirement as both uv.lock and pyproject.toml have it, without its marker."""
-
-    name: str
-    extras: frozenset[str]
-    versions: SpecifierSet
-    at: str = ""
-    """Another place than the usual index: the kind, and what tells two of a kind apart."""
-
-    def __str__(self) -> str:
-        extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""
-        return f"{self.name}{extras}{self.versions}{f' from {self.at}' if self.at else ''}"
-
-
-class _Line(NamedTuple):
-    asked: _Asked
-    when: tuple[Marker, ...]
-    """Markers that must all be true."""
-    unless: tuple[Marker, ...] = ()
-    """Markers of earlier sources, which take precedence where they are true."""
-    extra: str | None = None
-    """That of pyproject.toml; in a lock it is in the marker."""
 
 
 def check_uv_lock(file: Path) -> tuple[str, ...]:
@@ -94,20 +57,30 @@ def check_uv_lock(file: Path) -> tuple[str, ...]:
 
 
 def _lines(file: Path, lock: Mapping[str, Any]) -> Iterator[str]:
-    manifest, packages = table_in(lock, "manifest"), lock.get("package", [])
+    manifest, listed = table_in(lock, "manifest"), lock.get("package", [])
     members = {str(name) for name in manifest.get("members", ())}
-    for package in (each for each in packages if isinstance(each, dict)):
+    packages = [each for each in listed if isinstance(each, dict)]
+    requires = []
+    for package in packages:
         source = table_in(package, "source")
         at = source.get("editable", source.get("virtual", source.get("directory")))
         if at == "." or (at is not None and package.get("name") in members):
             project = file.parent / str(at) / "pyproject.toml"
             if project.is_file():
-                yield from _UvProject(project, file, lock).compare(package)
+                member = _UvProject(project, file, lock)
+                yield from member.compare(package)
+                requires += [member.requires] if member.requires else []
+    then = SpecifierSet(str(lock.get("requires-python", "")))
+    now = [SpecifierSet(each) for each in requires]
+    if then and now and bounds(now, then) != bounds([then], *now):
+        yield f"{file}: may be out of date: requires-python is {', '.join(requires)}, the lock's {then}"
     root = _UvProject(file.with_name("pyproject.toml"), file, lock)
     if "project" not in root.data:
-        root.compare_groups(table_in(manifest, "dependency-groups"), [])
-    root.compare_rules(manifest)
-    yield from root.other_options(lock, manifest)
+        yield from root.compare_groups(table_in(manifest, "dependency-groups"), [])
+    known = {str(package.get("name")) for package in packages}
+    yield from root.compare_rules(manifest, known)
+    for key in other_settings(root.uv, lock, root.name, known):
+        yield root.may_differ(f"tool.uv.{key} is not the setting that the lock was made with")
 
 
 class _UvProject:
@@ -117,25 +90,27 @@ class _UvProject:
         self.data = load_toml(read_text(project), str(project))
         self._project, self._file = project, file
         self._itself = table_in(self.data, "project")
-        self._name = canonicalize_name(str(self._itself.get("name", "")))
-        own = table_in(table_in(self.data, "tool"), "uv")
-        self._own_sources = {canonicalize_name(name) for name in table_in(own, "sources")}
-        self._uv = with_uv_toml(with_workspace(own, project), project)
-        without = {canonicalize_name(str(name)) for name in self._uv.get("no-sources-package", ())}
+        self.name = canonicalize_name(str(self._itself.get("name", "")))
+        self._own = table_in(table_in(self.data, "tool"), "uv")
+        self._own_sources = {canonicalize_name(name) for name in table_in(self._own, "sources")}
+        self.uv = with_uv_toml(with_workspace(self._own, project), project)
+        self._group_settings = table_in(self._own, "dependency-groups")
+        self._revision = int(lock.get("revision", 0))
+        without = {canonicalize_name(str(name)) for name in self.uv.get("no-sources-package", ())}
         self._sources = {
             canonicalize_name(name): entry if isinstance(entry, list) else [entry]
-            for name, entry in table_in(self._uv, "sources").items()
-            if self._uv.get("no-sources") is not True and canonicalize_name(name) not in without
+            for name, entry in table_in(self.uv, "sources").items()
+            if self.uv.get("no-sources") is not True and canonicalize_name(name) not in without
         }
         self._unsure: dict[str, str] = {}
         """Package → a marker that uv reads in its own way."""
-        self._requires = str(self._itself.get("requires-python", ""))
+        self.requires = str(self._itself.get("requires-python", ""))
         self._locked_for = str(lock.get("requires-python", ""))
         self._members = {str(name) for name in table_in(lock, "manifest").get("members", ())}
         self._pythons = [
             python
             for python in PYTHONS
-            if target(python).fits(self._requires) and target(python).fits(self._locked_for)
+            if target(python).fits(self.requires) and target(python).fits(self._locked_for)
         ]
         if not self._pythons and (only := minor_of(self._locked_for)) in PYTHONS:
             self._pythons = [only]  # of another patch version than the one of an image
@@ -144,8 +119,9 @@ class _UvProject:
         """Compare the project's entry in the lock; yield lines on what cannot be compared."""
         self._compare_pythons()
         metadata = table_in(package, "metadata")
+        yield from self._compare_version(package.get("version"))
         locked = self._locked(metadata.get("requires-dist", ()))
-        asked: list[_Line] = []
+        asked: list[MarkedLine] = []
         dynamic = {"dependencies", "optional-dependencies"} & {*self._itself.get("dynamic", ())}
         if dynamic:
             yield f"{self._file}: cannot tell if it is up to date: {self._project} has dynamic {min(dynamic)}"
@@ -162,115 +138,139 @@ class _UvProject:
             for extra in optional:
                 place = f"project.optional-dependencies.{extra}"
                 self._compare(asked, locked, place, extras=[canonicalize_name(extra)])
-        self.compare_groups(table_in(metadata, "requires-dev"), asked, locked)
+            yield from self._elsewhere(asked, locked, "project.dependencies")
+            if "provides-extras" in metadata:
+                then = {canonicalize_name(each) for each in metadata["provides-extras"]}
+                for extra in sorted({canonicalize_name(each) for each in optional} ^ then):
+                    says = "no longer there" if extra in then else "new"
+                    yield self.may_differ(f"project.optional-dependencies.{extra} is {says}")
+        yield from self.compare_groups(table_in(metadata, "requires-dev"), asked, locked)
+        if self._revision >= _WITH_GROUP_SETTINGS and "project" in self.data:
+            if self._own.get("default-groups") != package.get("default-groups"):
+                yield self.may_differ("tool.uv.default-groups is not the setting that the lock was made with")
+            yield from self._compare_pythons_of_groups(table_in(package, "group-requires-python"))
         for name, marker in sorted(self._unsure.items()):
             yield f"{self._file}: cannot tell if it is up to date: uv ignores a part of {name} ; {marker}"
 
+    def may_differ(self, what: str) -> str:
+        """Return the line on a change that moves nothing which the lock pins for an image."""
+        return f"{self._file}: may be out of date: {self._project}: {what}"
+
+    def _compare_version(self, then: object) -> Iterator[str]:
+        now = self._itself.get("version")
+        if "project" in self.data and str(now) != str(then):
+            try:
+                same = Version(str(now)) == Version(str(then))
+            except InvalidVersion:
+                same = False
+            if not same:
+                yield self.may_differ(
+                    f"its version is {now or 'dynamic'}, and was {then or 'dynamic'} when the lock was made"
+                )
+
     def compare_groups(
-        self, locked: Mapping[str, Any], of_extras: Sequence[_Line], locked_extras: Sequence[_Line] = ()
-    ) -> None:
+        self,
+        locked: Mapping[str, Any],
+        of_extras: Sequence[MarkedLine],
+        locked_extras: Sequence[MarkedLine] = (),
+    ) -> Iterator[str]:
         """Compare the groups; a group may ask for extras of the project itself."""
-        groups = table_in(self.data, "dependency-groups")
-        names = {str(canonicalize_name(name)): name for name in groups}
-        dev = self._uv.get("dev-dependencies", [])
-        settings = {str(canonicalize_name(k)): v for k, v in table_in(self._uv, "dependency-groups").items()}
-        for group in sorted({*names, *locked, *(["dev"] if dev else [])}):
-            texts = [*self._group(groups, names[group])] if group in names else []
-            asked = [*self._asked([*texts, *(dev if group == "dev" else [])], group=group)]
+        groups = checked_groups(self.data, str(self._project))
+        dev = self.uv.get("dev-dependencies", [])
+        own = {*groups, *(["dev"] if dev else [])}
+        for group in sorted({*own, *locked}):
+            asked = [*self._group(groups, group)] if group in groups else []
+            asked += self._asked(dev if group == "dev" else [], group=group)
+            then, place = self._locked(locked.get(group, ())), f"dependency-groups.{group}"
             self._compare(
                 [*asked, *(line for line in of_extras if line.extra is not None)],
+                [*then, *(each for each in locked_extras if "extra" in str(each.when))],
+                place,
+            )
+            yield from self._elsewhere(asked, then, place)
+            if (group in own) is not (group in locked):
+                yield self.may_differ(f"{place} is {'new' if group in own else 'no longer there'}")
+
+    def compare_rules(self, manifest: Mapping[str, Any], packages: Collection[str]) -> Iterator[str]:
+        """Compare the constraints, overrides and exclusions, which are those of the workspace's root.
+
+        As for uv, a new one counts only for a package that the lock has.
+        """
+        for key in ("constraint", "override", "exclude"):
+            place, listed = f"{key}-dependencies", manifest.get(f"{key}s", ())
+            texts = self.uv.get(place, ())
+            if key == "exclude":
+                listed = [{"name": re.split(r"[^\w.-]", text)[0]} for text in listed]
+                texts = [re.split(r"[^\w.-]", text)[0] for text in texts]
+            then = self._locked(listed)
+            known = {*packages, *(line.asked.name for line in then)}
+            now = [line for line in self._asked(texts) if line.asked.name in known]
+            if key == "exclude":
+                now = [line._replace(asked=line.asked._replace(at="")) for line in now]
+            self._compare(now, then, f"tool.uv.{place}")
+            yield from self._elsewhere(now, then, f"tool.uv.{place}")
+
+    def _elsewhere(
+        self, asked: Sequence[MarkedLine], locked: Sequence[MarkedLine], place: str
+    ) -> Iterator[str]:
+        """Yield a line for each package that is asked for in another way on other systems or Pythons."""
+        for name in sorted({line.asked.name for line in (*asked, *locked)} - {*self._unsure}):
+            now, then = (
                 [
-                    *self._locked(locked.get(group, ())),
-                    *(each for each in locked_extras if "extra" in str(each.when)),
-                ],
-                f"dependency-groups.{group}",
-                requires=str(table_in(settings, group).get("requires-python", "")),
+                    line._replace(asked=self._of_member(line.asked))
+                    for line in lines
+                    if line.asked.name == name
+                ]
+                for lines in (asked, locked)
             )
+            if not now or not then or not are_same(now, then, SpecifierSet(self._locked_for)):
+                yield self.may_differ(
+                    f"{place} asks for {name} in another way, on other systems or Pythons, than when the "
+                    "lock was made"
+                )
 
-    def compare_rules(self, manifest: Mapping[str, Any]) -> None:
-        """Compare the constraints, overrides and exclusions, which are those of the workspace's root."""
-        for key in ("constraint", "override"):
-            place = f"{key}-dependencies"
-            asked = [*self._asked(self._uv.get(place, ()))]
-            self._compare(asked, self._locked(manifest.get(f"{key}s", ())), f"tool.uv.{place}")
-        gone, then = (
-            self._locked([{"name": re.split(r"[^\w.-]", text)[0]} for text in texts])
-            for texts in (self._uv.get("exclude-dependencies", ()), manifest.get("excludes", ()))
-        )
-        self._compare(gone, then, "tool.uv.exclude-dependencies")
-
-    def other_options(self, lock: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
-        """Yield lines on settings of the resolution; a variable or uv's own settings may set them, too."""
-        options = table_in(lock, "options")
-        other = [
-            key
-            for key, (name, default) in _OPTIONS.items()
-            if self._uv.get(key, default) != options.get(name, default)
-        ]
-        present = {
-            "exclude-newer": options.get("exclude-newer"),
-            "exclude-newer-package": options.get("exclude-newer-package"),
-            "dependency-metadata": manifest.get("dependency-metadata"),
-            "build-constraint-dependencies": manifest.get("build-constraints"),
-        }
-        other += [key for key, then in present.items() if bool(self._uv.get(key)) is not bool(then)]
-        for key, name in _MARKED.items():
-            other += [key] * (self._where(self._uv.get(key, [])) != self._where(lock.get(name, [])))
-        asked, locked = (self._conflicts(table.get("conflicts", [])) for table in (self._uv, lock))
-        if asked - locked or (locked and not asked and not self._members):
-            other.append("conflicts")
-        for key in other:
-            yield (
-                f"{self._file}: may be out of date: {self._project}: tool.uv.{key} is not the setting that "
-                "the lock was made with"
-            )
-
-    def _where(self, markers: object) -> list[bool]:
-        """Return for which Pythons and systems one of some markers is true; all if there is none."""
-        texts = markers if isinstance(markers, list) else [markers]
-        every = [_marker(text, str(self._project)) for text in texts]
-        return [
-            not every or any(holds(each, {**target(python).markers, **system}) for (each,) in every)
-            for python in PYTHONS
-            for system in _SYSTEMS
-        ]
-
-    def _conflicts(self, listed: object) -> set[frozenset[tuple[str, ...]]]:
-        """Return the sets of extras and groups, with their packages, that exclude each other."""
-        return {
-            frozenset(
-                (canonicalize_name(each.get("package", self._name)), key, canonicalize_name(each[key]))
-                for each in one
-                for key in {"extra", "group"} & each.keys()
-            )
-            for one in (listed if isinstance(listed, list) else ())
-        }
+    def _of_member(self, asked: AskedPackage) -> AskedPackage:
+        # With its folder or without, by the release of uv.
+        return asked._replace(at="", versions=SpecifierSet()) if asked.name in self._members else asked
 
     def _compare_pythons(self) -> None:
         """Raise `RequestError` for a ``requires-python`` that the lock is not for.
 
         That of a workspace is the common part of those of its members.
         """
-        grouped = bool(table_in(self._uv, "dependency-groups"))
-        for python in PYTHONS if self._requires and self._locked_for else ():
-            here, there = target(python).fits(self._requires), target(python).fits(self._locked_for)
+        grouped = bool(table_in(self.uv, "dependency-groups"))
+        for python in PYTHONS if self.requires and self._locked_for else ():
+            here, there = target(python).fits(self.requires), target(python).fits(self._locked_for)
             if (there and not here) or (here and not there and not self._members and not grouped):
                 raise RequestError(
-                    f"{self._file}: out of date: {self._project} has requires-python {self._requires}, and "
+                    f"{self._file}: out of date: {self._project} has requires-python {self.requires}, and "
                     f"the lock was made for {self._locked_for}",
                     hint=_HINT,
                 )
 
-    def _group(self, groups: Mapping[str, Any], group: str) -> Sequence[str]:
-        try:
-            check_size(dict(groups), group)
-            return resolve_dependency_groups(dict(groups), group)
-        except (LookupError, ValueError, TypeError, ExceptionGroup) as error:
-            raise RequestError(f"{self._project}: dependency-groups.{group}: {error}") from None
+    def _group(self, groups: Mapping[str, Any], group: str) -> Iterator[MarkedLine]:
+        """Yield what a group asks for, each for the Pythons of all groups that it is in."""
+        for text, pythons in group_entries(groups, group, self._group_settings):
+            own = python_marker(pythons)
+            for line in self._asked([text], group=group):
+                yield line if own is None else line._replace(when=(*line.when, own))
+
+    def _compare_pythons_of_groups(self, locked: Mapping[str, str]) -> Iterator[str]:
+        """Compare the common Pythons of each group and those that it includes."""
+        groups = checked_groups(self.data, str(self._project))
+        for group in sorted(groups):
+            now, then = (
+                group_pythons(groups, group, self._group_settings),
+                SpecifierSet(locked.get(group, "")),
+            )
+            if bool(now) is not bool(then) or bounds([now], then) != bounds([then], now):
+                yield self.may_differ(
+                    f"the Pythons of dependency-groups.{group} are other ones than when the lock was made"
+                )
 
     def _asked(
         self, texts: Iterable[object], extra: str | None = None, group: str | None = None
-    ) -> Iterator[_Line]:
+    ) -> Iterator[MarkedLine]:
         """Yield requirements with each place that ``tool.uv.sources`` may give them, by its marker."""
         for text in texts:
             if not isinstance(text, str):
@@ -281,12 +281,12 @@ class _UvProject:
                 raise RequestError(f"{self._project}: {text!r}: {str(error).splitlines()[0]}") from None
             name = canonicalize_name(requirement.name)
             extras = frozenset(canonicalize_name(each) for each in requirement.extras)
-            plain = _Asked(name, extras, requirement.specifier)
+            plain = AskedPackage(name, extras, requirement.specifier)
             when = () if requirement.marker is None else (requirement.marker,)
             if _COMMAS.search(str(requirement.marker)):
                 self._unsure[name] = str(requirement.marker)
             if requirement.url is not None:
-                yield _Line(
+                yield MarkedLine(
                     plain._replace(at=self._at_url(requirement.url), versions=SpecifierSet()), when, (), extra
                 )
                 continue
@@ -300,17 +300,17 @@ class _UvProject:
                 own = _marker(entry.get("marker"), str(self._project))
                 at = self._at_source(name, entry)
                 versions = plain.versions if at.startswith("index") else SpecifierSet()
-                yield _Line(plain._replace(at=at, versions=versions), (*when, *own), before, extra)
+                yield MarkedLine(plain._replace(at=at, versions=versions), (*when, *own), before, extra)
                 if not own:
                     break
                 before = (*before, *own)
             else:
-                yield _Line(plain, when, before, extra)
+                yield MarkedLine(plain, when, before, extra)
 
     def _at_source(self, name: str, entry: Mapping[str, Any]) -> str:
         if "index" not in entry:
             return self._at(entry, (self._project if name in self._own_sources else self._file).parent)
-        listed = self._uv.get("index", [])
+        listed = self.uv.get("index", [])
         for index in listed if isinstance(listed, list) else ():
             if isinstance(index, dict) and index.get("name") == entry["index"]:
                 return self._at({"index": index.get("url")}, self._file.parent)
@@ -318,16 +318,13 @@ class _UvProject:
 
     def _compare(
         self,
-        asked: Sequence[_Line],
-        locked: Sequence[_Line],
+        asked: Sequence[MarkedLine],
+        locked: Sequence[MarkedLine],
         place: str,
         *,
         extras: Sequence[str] = (),
-        requires: str = "",
     ) -> None:
         for python in self._pythons:
-            if not target(python).fits(requires):
-                continue
             markers = target(python).markers
             now, then = (self._active(lines, markers, extras) for lines in (asked, locked))
             names = {each.name for each in now ^ then if each.name not in self._unsure}
@@ -344,10 +341,10 @@ class _UvProject:
             )
 
     def _active(
-        self, lines: Sequence[_Line], markers: Mapping[str, str], extras: Sequence[str]
-    ) -> set[_Asked]:
+        self, lines: Sequence[MarkedLine], markers: Mapping[str, str], extras: Sequence[str]
+    ) -> set[AskedPackage]:
         """Return what counts in an environment, with what the project's own extras stand for."""
-        found: set[_Asked] = set()
+        found: set[AskedPackage] = set()
         todo, done = ["", *extras], set[str]()
         while todo:
             extra = todo.pop()
@@ -360,20 +357,18 @@ class _UvProject:
                     holds(each, here) for each in line.unless
                 ):
                     continue
-                if line.asked.name == self._name:
+                if line.asked.name == self.name:
                     todo += [each for each in line.asked.extras if each not in done]
-                elif line.asked.name in self._members:  # with its folder or without, by the release of uv
-                    found.add(line.asked._replace(at="", versions=SpecifierSet()))
                 else:
-                    found.add(line.asked)
+                    found.add(self._of_member(line.asked))
         return found
 
-    def _locked(self, entries: object) -> list[_Line]:
+    def _locked(self, entries: object) -> list[MarkedLine]:
         """Return the requirements of a list in the lock. Raises `RequestError`."""
         found = []
         for entry in entries if isinstance(entries, list) else ():
             try:
-                asked = _Asked(
+                asked = AskedPackage(
                     canonicalize_name(entry["name"]),
                     frozenset(canonicalize_name(each) for each in entry.get("extras", ())),
                     SpecifierSet(str(entry.get("specifier", ""))),
@@ -381,11 +376,11 @@ class _UvProject:
                 )
             except (LookupError, TypeError, AttributeError, InvalidSpecifier) as error:
                 raise RequestError(f"uv.lock: {entry!r} is not a requirement: {error}") from None
-            found.append(_Line(asked, _marker(entry.get("marker"), f"uv.lock: {asked.name}")))
+            found.append(MarkedLine(asked, _marker(entry.get("marker"), f"uv.lock: {asked.name}")))
         return found
 
     def _at(self, table: Mapping[str, Any], folder: Path) -> str:
-        """Return where a table of uv's takes a package from, in the words of `_Asked.at`."""
+        """Return where a table of uv's takes a package from, in the words of `AskedPackage.at`."""
         kind = next((key for key in _AT if table.get(key)), "")
         value = str(table.get(kind, ""))
         match kind:
