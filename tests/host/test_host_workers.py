@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from concurrent.futures import Future
@@ -9,7 +10,7 @@ from concurrent.futures import Future
 import pytest
 
 from reprobuild.host import process
-from reprobuild.host.workers import WorkEndedError, check_wanted, end_with, workers
+from reprobuild.host.workers import WorkEndedError, check_wanted, end_with, while_wanted, workers
 
 
 def until_unwanted(started: threading.Event) -> None:
@@ -70,3 +71,18 @@ def test_without_an_end_all_work_is_wanted() -> None:
 
     with workers(1) as pool:
         pool.submit(work).result()
+
+
+def test_progress_ends_work_that_nobody_waits_for() -> None:
+    event, noted = threading.Event(), list[int]()
+    advance = while_wanted(noted.append)
+
+    def copying() -> None:
+        end_with(event)
+        advance(1)
+        event.set()
+        advance(2)
+
+    with pytest.raises(WorkEndedError):
+        contextvars.copy_context().run(copying)
+    assert noted == [1]

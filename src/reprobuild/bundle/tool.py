@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -22,6 +21,7 @@ from ..fetch.scheduler import fetch
 from ..fetch.store import Store
 from ..host.host import Host
 from ..host.machine import architecture
+from ..host.workers import workers
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage, Wheel
 from ..net.session import session
@@ -138,6 +138,6 @@ def _member(path: str, file: Wheel | DebianPackage) -> Member:
 
 
 def _index(packages: Sequence[DebianPackage], store: Store) -> bytes:
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         entries = pool.map(partial(archive_entry, store=store), packages)
         return "\n".join(entries).encode()

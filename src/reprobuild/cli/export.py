@@ -63,6 +63,7 @@ def export(
     found = store.find(image)
     name = image_name(image) if image_name_in(found, image) else (found.names or ("candidate:latest",))[0]
     digest = found.digest
+    host.console.step(f"writing {file}")
     if form == "squashfs":
         export_squashfs(store, found, file)
     else:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from ..host.console import size_text
 from ..host.host import Host
 from ..host.limits import Limits, default_processes, guarded
 from ..host.machine import identity
+from ..host.workers import while_wanted, workers
 from ..layers import unpacked_layers
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
@@ -226,8 +226,10 @@ def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]
     layers = images.layers(digest)
     missing = [(blob, diff) for blob, diff in layers if not (host.home.folder("roots") / diff[7:]).is_dir()]
     sizes = [_size(blob) for blob, _ in missing]
-    with host.console.progress("unpack", sum(sizes)) as advance, ThreadPoolExecutor(2) as pool:
-        folders = list(pool.map(lambda y: unpacked_layers.unpack(host, y[0], y[1], advance), layers))
+    with host.console.progress("unpack", sum(sizes)) as advance, workers(2) as pool:
+        folders = list(
+            pool.map(lambda y: unpacked_layers.unpack(host, y[0], y[1], while_wanted(advance)), layers)
+        )
     with unpacked_layers.in_use(folders):
         if missing and (freed := unpacked_layers.keep_within(host.home)):
             most = size_text(unpacked_layers.MOST_BYTES)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +19,7 @@ from socketserver import ThreadingTCPServer
 from threading import Thread
 from typing import Any
 
+from ..host.workers import workers
 from ..oci.blobs import refuse_damaged
 from ..oci.documents import MANIFEST_TYPE, sha256, stand_in
 from ..oci.recompress import inflated, inflated_size
@@ -50,7 +50,7 @@ def offered(images: ImageStore, image: Image, *, known: int) -> Iterator[str]:
     can leave them out. Raises `ImageError` for a layer that is missing or damaged.
     """
     layers = images.layers(image.digest)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         # Of those that are not given, any size will do.
         sizes = [0] * known + list(pool.map(_size, [blob for blob, _ in layers[known:]]))
     repository = secrets.token_hex(16)

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ import requests
 from ..errors import FetchError, HostError
 from ..host.console import Console, size_text
 from ..host.home import require_free
+from ..host.workers import workers
 from ..lock.base_image import BaseLayer
 from ..lock.model import UNPACKED, Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
@@ -111,7 +111,7 @@ def _missing(lock: Lock, store: Store) -> Sequence[Wanted]:
     """Return what the store lacks, each once, largest first."""
     artifacts = [artifact for artifact in lock.artifacts if not isinstance(artifact.of, BaseLayer)]
     # The first time after a boot, all are hashed.
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         there = list(pool.map(lambda artifact: store.has(artifact.sha256, artifact.size), artifacts))
     found = {a.sha256: _wanted(lock, a) for a, has in zip(artifacts, there, strict=True) if not has}
     return sorted(found.values(), key=lambda wanted: (-wanted.size, wanted.filename))

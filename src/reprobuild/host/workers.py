@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -32,6 +32,16 @@ def check_wanted() -> None:
     """Raise `WorkEndedError` if this thread's work was cancelled; call it regularly."""
     if (event := ending()) is not None and event.is_set():
         raise WorkEndedError
+
+
+def while_wanted(advance: Callable[[int], None]) -> Callable[[int], None]:
+    """Return a function that notes progress and, as `check_wanted`, ends work that was cancelled."""
+
+    def advanced(amount: int) -> None:
+        check_wanted()
+        advance(amount)
+
+    return advanced
 
 
 @contextmanager

@@ -18,7 +18,6 @@ import json
 import os
 import re
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from pathlib import Path
 from ..host.console import Console
 from ..host.home import Home, atomic_write, open_regular, storage_errors
 from ..host.verified import read_sealed, sealed
+from ..host.workers import workers
 from ..lock.layer_record import LayerRecord, RecordedLayer
 from ..oci.blobs import Blobs
 from ..oci.tar_writer import Layer, Record
@@ -133,7 +133,7 @@ class LayerCache:
     def known(self, plan: str) -> list[Cached] | None:
         """Return all layers of a plan from the cache, lowest first; None if one is missing."""
         # The first time after a boot, all blobs are hashed.
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with workers(len(os.sched_getaffinity(0))) as pool:
             found = list(pool.map(self.get, self.keys(plan) or ()))
         layers = [cached for cached in found if cached is not None]
         return layers if layers and len(layers) == len(found) else None

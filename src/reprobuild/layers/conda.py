@@ -13,7 +13,6 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ from ..host import process, sandbox, untrusted_files
 from ..host.console import Console
 from ..host.home import raise_if_full, storage_errors
 from ..host.own_program import own_program
+from ..host.workers import workers
 from ..lock.model import Lock
 from ..lock.packages import CondaPackage
 from ..oci.tar_writer import LayerWriter, parents
@@ -82,7 +82,7 @@ def link(lock: Lock, store: Store, scratch: Path, console: Console) -> Linked:
     That is done in a sandbox, without network, that has nothing of this machine but py-rattler, the Python
     that runs it, and the packages. Raises `BuildError`, `HostError`.
     """
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         held = pool.map(lambda p: conda_archive.hold(store.path(p.sha256), p), lock.conda)
         contents = {p.filename: found for p, found in zip(lock.conda, held, strict=True)}
     conda_archive.refuse_detours(contents, lock.request.python)

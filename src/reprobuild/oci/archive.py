@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ..host.outputs import one_writer
+from ..host.workers import workers
 from .archive_manifest import NAME
 from .blobs import damaged, open_blob, refuse_damaged
 from .documents import LAYOUT, index_document, manifest_entry
@@ -30,7 +31,7 @@ def export(
     """
     with (
         one_writer(file, images.console) as partial,
-        packed(images, image, compression) as found,
+        packed(images, image, compression, images.console.detail) as found,
         partial.open("wb") as out,
     ):
         _write_layout(out, name, found.digest, {found.digest: found.manifest, **found.blobs})
@@ -66,8 +67,6 @@ def write_docker(images: ImageStore, image: Image, out: IO[bytes], *, without: i
     Any Docker takes it, and knows the image by the digest of its configuration. ``without``: how many of the
     lowest layers are left out, since it has them; it does not look for their files then.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
-
     config = str(images.manifest(image.digest)["config"]["digest"])[7:]
     layers = images.layers(image.digest)
     names = [f"{diff_id[7:]}.tar" for _, diff_id in layers]
@@ -79,14 +78,11 @@ def write_docker(images: ImageStore, image: Image, out: IO[bytes], *, without: i
         sent = list(zip(layers, names, strict=True))[without:]
         # A tar says how long a file is before it comes, which takes reading the layer twice: while one is
         # being sent, that of the next.
-        ahead = ThreadPoolExecutor(1)
-        try:
+        with workers(1) as ahead:
             sizes = ahead.map(inflated_size, [blob for (blob, _), _ in sent])
             for ((blob, _), name), size in zip(sent, sizes, strict=True):
                 with inflated(blob) as layer:
                     tar.addfile(_info(name, size), layer)
-        finally:
-            ahead.shutdown(cancel_futures=True)
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:

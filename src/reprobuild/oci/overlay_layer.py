@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..host.workers import workers
 from .merge_layers import MOST_KEPT, Keep, KeptContents, LayerFiles
 from .tar_fields import MOST_ID, LayerRefused, attribute_lines, clean_path, default_device
 from .tar_reader import MOST_BYTES, MOST_ENTRIES
@@ -55,8 +56,6 @@ def read_folders(folders: Sequence[Path], keep: Keep, contents: KeptContents) ->
 
     A thread a processor hashes. Raises `LayerRefused` and OSError.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
-
     layers = [LayerFiles() for _ in folders]
     files = [
         file
@@ -65,7 +64,7 @@ def read_folders(folders: Sequence[Path], keep: Keep, contents: KeptContents) ->
     ]
     # Of the names of one file one is read, and the largest first: no processor is left with the last of them.
     wanted = sorted({_identity(file): file for file in files}.values(), key=lambda file: -file.status.st_size)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         hashed = dict(zip(map(_identity, wanted), pool.map(_digest, wanted), strict=True))
     for file in files:
         digest = hashed[_identity(file)]

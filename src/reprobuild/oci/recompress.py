@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Literal
 
 from ..host.home import storage_errors
+from ..host.workers import check_wanted, workers
 from .blobs import damaged, open_blob, refuse_damaged
 from .documents import repacked, sha256
 from .file_tree import layer_of
@@ -81,12 +81,14 @@ def inflated(blob: Path) -> Iterator[IO[bytes]]:
 def inflated_size(blob: Path) -> int:
     """Return how many bytes `inflated` gives."""
     with inflated(blob) as tar:
-        return sum(map(len, iter(partial(tar.read, CHUNK), b"")))
+        size = 0
+        while data := tar.read(CHUNK):
+            check_wanted()
+            size += len(data)
+        return size
 
 
 def _in_gzip(images: ImageStore, image: Image, scratch: Path, detail: Callable[[str], None]) -> Packed:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- who only lists images need not wait
-
     manifest = images.manifest(image.digest)
     layers = images.layers(image.digest)
 
@@ -96,7 +98,7 @@ def _in_gzip(images: ImageStore, image: Image, scratch: Path, detail: Callable[[
             return Layer(diff_id, described["digest"], described["size"], GZIP), blob
         return _layer_in_gzip(blob, diff_id, scratch / str(number))
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with workers(len(os.sched_getaffinity(0))) as pool:
         made = []
         for number, layer in enumerate(pool.map(one, range(len(layers))), 1):
             made.append(layer)
@@ -116,6 +118,7 @@ def _layer_in_gzip(blob: Path, diff_id: str, target: Path) -> tuple[Layer, Path]
     refuse_damaged(blob)
     with inflated(blob) as tar, target.open("wb") as out:
         while data := tar.read(CHUNK):
+            check_wanted()
             piece = compressor.compress(data)
             digest.update(piece)
             size += out.write(piece)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ...errors import RegistryError
 from ...host.console import Console
+from ...host.workers import while_wanted, workers
 from ...request.table import JsonTable
 from ..documents import parse_json
 from ..recompress import GZIP, Compression, Packed, packed
@@ -94,14 +94,18 @@ def _send(
     documents = attachments(image.digest)  # before anything is sent, since they may be refused
     manifest = json.loads(image.manifest.read_bytes())
     blobs = sorted({b["digest"]: b["size"] for b in (manifest["config"], *manifest["layers"])}.items())
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with workers(_AT_ONCE) as pool:
         known = list(pool.map(lambda blob: registry.has_blob(blob[0]), blobs))
         missing = [blob for blob, has in zip(blobs, known, strict=True) if not has]
         sent = sum(size for _, size in missing)
         with console.progress("push", sent) as advance:
             # The largest first, so that no thread is left with it at the end.
             order = sorted(missing, key=lambda blob: -blob[1])
-            list(pool.map(lambda b: registry.send_blob(b[0], image.blobs[b[0]], advance), order))
+
+            def send(blob: tuple[str, int]) -> None:
+                registry.send_blob(blob[0], image.blobs[blob[0]], while_wanted(advance))
+
+            list(pool.map(send, order))
     attach(registry, image.manifest.read_bytes(), documents)  # before the tag: there is none without them
     if there != image.digest:
         registry.send_manifest(image.manifest.read_bytes())
