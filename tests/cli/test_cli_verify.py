@@ -172,6 +172,11 @@ def test_a_rebuild_gives_the_same_bytes_and_is_signed_as_a_vote(
     policy = tmp_path / "keys/policy.toml"
     policy.write_text('keys = ["team.pub"]\nbuilders = 2\nbuilder-keys = ["one.pub", "two.pub"]\n')
     assert call("verify", place, "--policy", str(policy)).status == 0
+    voters = [f"--builder-key={tmp_path}/keys/{name}.pub" for name in ("one", "two")]
+    asked = ("verify", place, "--key", str(key.with_suffix(".pub")), "--builders", "2")
+    assert call(*asked, *voters).status == 0
+    said = call(*asked, voters[0], voters[0])
+    assert (said.status, "--builder-key has 1 different key" in said.err) == (17, True), said.err
     write_key(tmp_path / "keys", "three")
     policy.write_text('keys = ["team.pub"]\nbuilders = 2\nbuilder-keys = ["one.pub", "three.pub"]\n')
     said = call("verify", place, "--policy", str(policy))

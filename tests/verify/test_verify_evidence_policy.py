@@ -61,7 +61,7 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
         ),
         (
             'keys = ["one.pub"]\nbuilders = 1\nbuilder-keys = ["one.pub"]',
-            "is 1, and builder-keys has 0 different keys that keys does not have",
+            "is 1, and builder-keys has 0 different keys that sign no evidence",
         ),
         ('keys = ["a\\u0000.pub"]', "not the name of a file"),
         ('builders = 1\nbuilder-keys = ["a\\u0000.pub"]', "not the name of a file"),
@@ -92,3 +92,22 @@ def test_a_key_beside_a_policy_narrows_it(tmp_path: Path) -> None:
     assert Policy().narrowed([evil]) == Policy(keys=[evil])
     with pytest.raises(EvidenceError, match="--key names a key that the policy's keys do not have"):
         policy.narrowed([team, evil])
+
+
+def test_builders_beside_a_policy_are_never_fewer(tmp_path: Path) -> None:
+    team, one, two = (read_public_key(write_key(tmp_path, n).with_suffix(".pub")) for n in ("a", "b", "c"))
+    bare, strict = Policy(keys=[team]), Policy(keys=[team], builders=2, builder_keys=[one, two])
+    assert bare.with_builders(0, []) == bare
+    assert bare.with_builders(2, [one, two]) == strict
+    assert strict.with_builders(0, []) == strict.with_builders(1, []) == strict
+    for policy, builders, keys, reason in (
+        (bare, 2, [one], "--builders is 2, and --builder-key has 1 different key that sign"),
+        (bare, 2, [one, one], "has 1 different key"),
+        (bare, 2, [one, team], "has 1 different key"),
+        (bare, 1, [], "has 0 different keys"),
+        (bare, 0, [one], "has no effect without --builders"),
+        (strict, 3, [], "--builders is 3"),
+        (strict, 2, [one], "the policy names the keys of builders itself"),
+    ):
+        with pytest.raises(EvidenceError, match=reason):
+            policy.with_builders(builders, keys)

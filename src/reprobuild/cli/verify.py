@@ -64,6 +64,20 @@ _SHOWN = 20
     show_default=True,
     help="Judge the evidence; or also rebuild the image; or also run its self-test here.",
 )
+@click.option(
+    "--builders",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="That so many others must have rebuilt it to these bytes, each by a --builder-key.",
+)
+@click.option(
+    "--builder-key",
+    "builder_keys",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Public key of a builder; may be repeated.",
+)
 @sign_options
 @gpu
 @as_json
@@ -76,6 +90,8 @@ def verify(
     policy: Path | None,
     files: tuple[Path, ...],
     level: Level,
+    builders: int | None,
+    builder_keys: tuple[Path, ...],
     sign_key: Path | None,
     sign_command: str | None,
     sign_public: Path | None,
@@ -93,11 +109,13 @@ def verify(
     \b
     reprobuild verify registry.example/team/torch:1 --key team.pub
     reprobuild verify torch.tar --policy policy.toml
+    reprobuild verify torch.tar --key team.pub --builders 1 --builder-key ci.pub
     reprobuild verify reprobuild/torch:2.4.1-cu121-py311 --level rebuild \\
         --sign-key me.pem
     """
     wanted = Policy() if policy is None else read_policy(policy)
     wanted = wanted.narrowed([*map(read_public_key, keys)])
+    wanted = wanted.with_builders(builders or 0, [*map(read_public_key, builder_keys)])
     signer = signer_of(sign_key, sign_command, sign_public, host)
     if signer is not None and level != "rebuild":
         raise click.UsageError("--sign-key signs the result of --level rebuild")

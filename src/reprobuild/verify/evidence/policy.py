@@ -54,6 +54,35 @@ class Policy:
             )
         return replace(self, keys=keys, builder_keys=[k for k in self.builder_keys if k.keyid not in own])
 
+    def with_builders(self, builders: int, keys: Sequence[Key]) -> Policy:
+        """Return the policy with at least so many builders, by keys where it names none itself.
+
+        Raises `EvidenceError`.
+        """
+        if keys and self.builder_keys:
+            raise EvidenceError(
+                "--builder-key: the policy names the keys of builders itself",
+                hint="leave --builder-key out, or add the key to the policy",
+            )
+        if not builders:
+            if keys:
+                raise EvidenceError("--builder-key has no effect without --builders")
+            return self
+        found = replace(self, builders=max(builders, self.builders), builder_keys=keys or self.builder_keys)
+        if why := _too_few(found.builders, found.builder_keys, found.keys, "--builder-key"):
+            raise EvidenceError(f"--builders {why}", hint=_EACH_ITS_OWN)
+        return found
+
+
+_EACH_ITS_OWN = "each builder has a key of its own, and is another than who signs the evidence"
+
+
+def _too_few(builders: int, voters: Sequence[Key], keys: Sequence[Key], name: str) -> str:
+    """Return why there cannot be so many builders; empty if there can."""
+    different = len({key.keyid for key in voters} - {key.keyid for key in keys})
+    plural = f"{different} different key{'' if different == 1 else 's'}"
+    return f"is {builders}, and {name} has {plural} that sign no evidence" if builders > different else ""
+
 
 def read_policy(path: Path) -> Policy:
     """Read a policy; paths of keys are relative to it. Raises `EvidenceError`."""
@@ -73,13 +102,8 @@ def _policy(table: Table, path: Path) -> Policy:
     keys, voters = _keys(table, "keys", path), _keys(table, "builder-keys", path)
     days = table.integer("max-age-days", 1, 36_500, None)
     builders = table.integer("builders", 1, 64, 0)
-    different = len({key.keyid for key in voters} - {key.keyid for key in keys})
-    if builders > different:
-        raise table.bad(
-            "builders",
-            f"is {builders}, and builder-keys has {different} different keys that keys does not have",
-            "each builder has a key of its own, and is another than who signs the evidence",
-        )
+    if why := _too_few(builders, voters, keys, "builder-keys"):
+        raise table.bad("builders", why, _EACH_ITS_OWN)
     if voters and not builders:
         raise table.bad("builder-keys", "has no effect without builders")
     return Policy(
