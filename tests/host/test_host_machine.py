@@ -74,6 +74,11 @@ def test_it_changes_with_what_is_set_of_the_gpus(tmp_path: Path, monkeypatch: py
         monkeypatch.setenv(name, "1")
         seen.append(identity(proc))
     assert len(set(seen)) == len(seen) == 6
+    program.write_text(f"#!/bin/sh\necho $1 > {tmp_path}/asked\n")
+    identity(proc)
+    asked = {"uuid", "driver_version", "ecc.mode.current", "mig.mode.current", "compute_mode", "power.limit"}
+    query = (tmp_path / "asked").read_text().strip().removeprefix("--query-gpu=")
+    assert {*query.split(",")} == {*asked, "clocks.max.sm"}
     program.write_text("#!/bin/sh\nexit 9\n")
     assert identity(proc) is None
 

@@ -110,7 +110,7 @@ def launched(work: Any, start: str, world: int, *more: object) -> list[dict[str,
     """Return the answer of each rank of ``work(rank, world, place, *more)``, started by "fork" or "spawn"."""
     context: Any = multiprocessing.get_context(start)
     processes, ends = [], []
-    answers: list[dict[str, Any]] = []
+    answers: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for rank in range(world):
             receiving, sending = context.Pipe(duplex=False)
@@ -121,15 +121,19 @@ def launched(work: Any, start: str, world: int, *more: object) -> list[dict[str,
             for process in processes:
                 process.start()
             limit = time.monotonic() + SECONDS
-            for rank, (end, process) in enumerate(zip(ends, processes)):
-                multiprocessing.connection.wait([end, process.sentinel], max(0, limit - time.monotonic()))
-                answers.append(answer_of(rank, end, process))
+            # Whichever comes first: where one rank fails, the others wait for it, and are not the cause.
+            while left := [rank for rank in range(world) if rank not in answers]:
+                places = [place for rank in left for place in (ends[rank], processes[rank].sentinel)]
+                ready = multiprocessing.connection.wait(places, max(0, limit - time.monotonic()))
+                come = [rank for rank in left if ends[rank] in ready or processes[rank].sentinel in ready]
+                for rank in come or left:
+                    answers[rank] = answer_of(rank, ends[rank], processes[rank])
         finally:
             for process in processes:
                 if process.pid is not None:
                     process.kill()
                     process.join()
-    return answers
+    return [answers[rank] for rank in range(world)]
 
 
 def two_ranks(backend: str, start: str, *, history: bool = False) -> dict[str, Any]:
