@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from reprobuild.errors import StorageError
 from reprobuild.fetch.store import Store
+from reprobuild.host import verified
 from reprobuild.host.home import Home
 
 DATA = b"some bytes"
@@ -151,3 +154,18 @@ def test_a_damaged_artifact_is_named_removed_and_does_not_count(
     assert str(path) in capsys.readouterr().err
     assert store.add_document(data) == path
     assert store.has(path.name, len(data))
+
+
+def test_an_artifact_that_the_disk_does_not_give_is_fetched_again_and_may_come_back(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(path: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    path = add(store)
+    os.utime(path, (0, 0))  # not verified, as after a boot
+    with monkeypatch.context() as disk:
+        disk.setattr(verified, "open_regular", lost)
+        assert not store.has(DIGEST, len(DATA))
+    assert store.has(DIGEST, len(DATA))
+    assert path.read_bytes() == DATA

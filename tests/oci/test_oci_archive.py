@@ -148,7 +148,7 @@ def test_a_blob_that_cannot_be_read_is_named(
     hand_out: Callable[[], object] = partial(write_docker, store, store.find(digest), BytesIO())
     if way != "docker":
         hand_out = partial(write, store, digest, tmp_path / "a", compression=way)
-    with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
+    with pytest.raises((StorageError, ImageError), match=rf"{blob.name}: .*Input/output error"):
         hand_out()
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
@@ -158,7 +158,7 @@ def test_a_blob_whose_files_cannot_be_read_is_named(
 ) -> None:
     blob, _ = store.layers(digest)[-1]
     make_unreadable(blob, monkeypatch)
-    with pytest.raises(StorageError, match=f"{blob}: Input/output error"):
+    with pytest.raises(ImageError, match=rf"{blob.name}: the disk does not give it any more \(Input/output"):
         store.tree(digest, "team/one:1", nothing)
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reprobuild.errors import ResolveError, StorageError
 from reprobuild.fetch import debian_mirrors
 from reprobuild.host.machine import architecture as this_machine
+from reprobuild.host.process import Completed, run
+from reprobuild.resolve import apt
 from support.apt_archive import BASE, World, versions
 from support.debian_archive import DATE, Archive, Key
 from support.disk import tiny_disk
@@ -100,6 +105,21 @@ def test_a_full_folder_for_temporary_files_is_no_bad_signature(
         with pytest.raises(StorageError, match=rf"{small}.*: No space left on device") as full:
             world.resolve()
     assert "TMPDIR" in full.value.hint
+
+
+def test_apt_s_own_user_may_write_to_the_folder_for_temporary_files(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else apt takes /tmp, and all is "not signed" where that is full."""
+    modes = set()
+
+    def seen(argv: Sequence[str], **settings: Any) -> Completed:
+        modes.add(stat.S_IMODE(Path(settings["env"]["TMPDIR"]).stat().st_mode))
+        return run(argv, **settings)
+
+    monkeypatch.setattr(apt, "run", seen)
+    world.resolve()
+    assert modes == {0o1777}
 
 
 def test_mirror_that_fails(world: World) -> None:

@@ -30,6 +30,48 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+class LoopDisk:
+    """A file system in a file, for faults that a tmpfs does not have."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.kind, self.file, self.mounted = kind, folder / "disk.img", folder / "disk"
+        self.mounted.mkdir()
+        with self.file.open("wb") as file:
+            file.truncate(256 << 20)
+        options = ("-m", "single", "-d", "single") if kind == "btrfs" else ("-F",)
+        self.run(f"mkfs.{kind}", "-q", *options, self.file)
+        self.mount()
+
+    def run(self, *argv: str | Path) -> None:
+        """Run a program on it; skip the test where that is not possible."""
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            pytest.skip(f"{argv[0]} is not installed")
+        if done.returncode != 0:
+            pytest.skip(f"not possible here: {argv}: {done.stderr.strip()}")
+
+    def mount(self) -> None:
+        """Give its files to the tests."""
+        self.run("mount", "-o", "loop", self.file, self.mounted)
+
+    def unmount(self) -> None:
+        """Write everything to the file, and leave it."""
+        subprocess.run(["umount", str(self.mounted)], check=True)
+
+
+@contextmanager
+def loop_disk(folder: Path, kind: str) -> Iterator[LoopDisk]:
+    """Make and mount a file system of 256 MiB; skip the test where that is not possible."""
+    disk = None
+    try:
+        disk = LoopDisk(folder, kind)
+        yield disk
+    finally:
+        if disk is not None:
+            subprocess.run(["umount", "-l", str(disk.mounted)], check=False, capture_output=True)
+
+
 def fill(disk: Path, scarce: str) -> None:
     """Use up the ``bytes`` or the ``inodes`` of a `tiny_disk`."""
     if scarce == "inodes":

@@ -16,6 +16,7 @@ from typing import IO
 
 from ..host.console import Console
 from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
+from ..host.os_reasons import UNREADABLE
 from ..host.verified import is_unchanged, stamp
 from ..lock.model import Artifact
 from ..request.table import SHA256
@@ -61,6 +62,12 @@ class Store:
                 if found.st_size == size and is_unchanged(path, sha256, trust=trust):
                     return True
             except (FileNotFoundError, NotADirectoryError):
+                return False
+            except OSError as error:
+                if error.errno not in UNREADABLE:
+                    raise
+                # It stays, since that may pass, until the fetched one takes its place.
+                self._console.warn(f"{path}: {error.strerror}; it is fetched again")
                 return False
             path.unlink(missing_ok=True)
         self._console.warn(f"{path}: its bytes do not match its name, so it was removed; it is fetched again")

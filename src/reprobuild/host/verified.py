@@ -30,16 +30,21 @@ _MOST = 1 << 30
 def is_unchanged(path: Path, sha256: str, *, trust: bool = True) -> bool:
     """Whether a file has the bytes of a SHA-256 (hexadecimal). With ``trust`` a `stamp` is believed.
 
-    A pipe or a device has other bytes. Raises `OSError` where it cannot be read: that is no damage.
+    A pipe or a device has other bytes. Raises `OSError` where it cannot be read, which may pass; the stamp is
+    gone then.
     """
     status = path.stat()
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         return False
     if trust and status.st_mtime_ns == _time(status, sha256):
         return True
-    with open_regular(path) as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-            return False
+    try:
+        with open_regular(path) as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                return False
+    except OSError as error:
+        distrust(path, error)
+        raise
     stamp(path, sha256)
     return True
 
@@ -49,6 +54,13 @@ def stamp(path: Path, sha256: str) -> None:
     with suppress(OSError):
         wanted = _time(path.stat(), sha256)
         os.utime(path, ns=(wanted, wanted))
+
+
+def distrust(path: Path, error: OSError) -> None:
+    """Remove the stamp of a file that the disk did not give, so that it is hashed before its next use."""
+    if error.errno in UNREADABLE:
+        with suppress(OSError):
+            os.utime(path)
 
 
 def _time(status: os.stat_result, sha256: str) -> int:

@@ -7,14 +7,16 @@ store. The image store alone removes any, since it alone knows which ones an ima
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from ..errors import ImageError, StorageError
 from ..host.home import Home, NamedFile, make_folders, put_off, storage_errors
-from ..host.verified import is_unchanged, stamp
+from ..host.os_reasons import UNREADABLE
+from ..host.verified import distrust, is_unchanged, stamp
 from ..request.table import SHA256
 
 _BUFFER = 1 << 17
@@ -76,8 +78,8 @@ def fault_of(blob: Path, *, trust: bool = False) -> str | None:
     """Return a blob's fault; None if its bytes match its name. A damaged one is removed.
 
     With ``trust`` one is not hashed that was verified and not written to since (see host/verified.py).
-    A file with another kind of name is left alone. Raises `StorageError` for one that cannot be read: that is
-    no damage.
+    A file with another kind of name is left alone. One that the disk does not give stays, since that may
+    pass, until it is made again. Raises `StorageError` for other errors of the disk.
     """
     if not SHA256.fullmatch(blob.name):
         return None
@@ -87,6 +89,10 @@ def fault_of(blob: Path, *, trust: bool = False) -> str | None:
                 return None
         except FileNotFoundError:
             return "it is missing"
+        except OSError as error:
+            if error.errno not in UNREADABLE:
+                raise
+            return f"the disk does not give it any more ({error.strerror})"
         blob.unlink(missing_ok=True)
     return "its bytes do not match its name, so it was removed"
 
@@ -113,9 +119,17 @@ def open_blob(blob: Path) -> BufferedReader:
 
 class _BlobFile(NamedFile):
     def readinto(self, buffer: Any) -> int | None:
-        with storage_errors(self.path):
+        with storage_errors(self.path), self._distrusted():
             return super().readinto(buffer)
 
     def readall(self) -> bytes:
-        with storage_errors(self.path):
+        with storage_errors(self.path), self._distrusted():
             return super().readall()
+
+    @contextmanager
+    def _distrusted(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            distrust(self.path, error)
+            raise

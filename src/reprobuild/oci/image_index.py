@@ -64,7 +64,7 @@ class ImageIndex:
 
     def write(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Write the index anew. Raises `StorageError`."""
-        if _read(self._folder / "oci-layout") != LAYOUT:
+        if _read(self._folder / "oci-layout", []) != LAYOUT:
             atomic_write(self._folder / "oci-layout", LAYOUT)
         content = index_document(entries)
         # The copy counts, so it is last: where one of them cannot be written, no image loses its name.
@@ -99,16 +99,14 @@ class ImageIndex:
         return found
 
 
-def _read(path: Path, faults: list[StorageError] | None = None) -> bytes | None:
-    """Return the content of a file, None for a missing one. ``faults`` gets a fault of the disk, if given."""
+def _read(path: Path, faults: list[StorageError]) -> bytes | None:
+    """Return the content of a file, None for a missing one. ``faults`` gets a fault of the disk."""
     try:
         with storage_errors(path), open_regular(path) as file:
             return file.read()
     except StorageError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
-        if faults is None:
-            raise
         faults.append(error)
         return None
 

@@ -161,7 +161,7 @@ class ImageStore:
         try:
             with storage_errors(self.folder):
                 return read_tree(layout_members(self.folder, digest), where, keep=keep)
-        except ImageError:
+        except (ImageError, StorageError):
             self._refuse_damaged(digest)
             raise
 

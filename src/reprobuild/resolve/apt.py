@@ -184,8 +184,9 @@ class Apt:
         env = {key: value for key, value in os.environ.items() if key != "LANGUAGE"}
         env |= proxy_environment()
         env |= {"APT_CONFIG": str(self._folder / "apt.conf"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-        # Where it splits signed files, which are "not signed" where that is full.
-        env["TMPDIR"] = str(self._folder)
+        # Where it splits signed files, which are "not signed" where that is full. It takes /tmp in place of a
+        # folder that its own user may not write to.
+        env["TMPDIR"] = str(self._folder / "tmp")
         try:
             return run(argv, env=env, cwd=self._folder, timeout=_TIMEOUT, check=False)
         except ProcessTimeout as error:
@@ -202,6 +203,8 @@ class Apt:
         # apt downloads as a user of its own, who must be able to pass, whatever our umask is.
         for path in (folder, *(p for p in folder.rglob("*") if p.is_dir())):
             path.chmod(0o755)
+        (folder / "tmp").mkdir()
+        (folder / "tmp").chmod(0o1777)
         lines = [
             f'Dir::Etc::main "{folder}/none/apt.conf";',
             f'Dir::Etc::parts "{folder}/none";',
