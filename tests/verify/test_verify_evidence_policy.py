@@ -57,7 +57,7 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
         ("builders = 1", "builders: is 1, and builder-keys has 0 different keys"),
         (
             'builders = 2\nbuilder-keys = ["one.pub", "one.pub"]',
-            "is 2, and builder-keys has 1 different keys",
+            "is 2, and builder-keys has 1 different key",
         ),
         (
             'keys = ["one.pub"]\nbuilders = 1\nbuilder-keys = ["one.pub"]',
