@@ -107,7 +107,7 @@ def _read(reference: Reference, request: Request, platform: str, host: Host) -> 
     layers = _layers(document, config, name)
     store = Store(host.home)
     for each in documents:
-        store.add_document(each)  # `fetch` holds the lock against them, also without a network
+        store.add_document(each)  # `fetch` verifies the lock with them, also without a network
     fetch_layers(name, layers, store, host.console)
     env = base_env_of(config)
     tree = read_layers((store.path(y.sha256) for y in layers), wanted(request.python))

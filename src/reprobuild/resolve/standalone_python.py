@@ -1,7 +1,7 @@
 """Python for a Debian release that has another one: python-build-standalone, from uv's own list.
 
 uv knows each build with its address and hash, follows the user's mirror (``UV_PYTHON_INSTALL_MIRROR``, or a
-list of one's own in ``UV_PYTHON_DOWNLOADS_JSON_URL``), and holds what it fetches against that hash. Nothing
+list of one's own in ``UV_PYTHON_DOWNLOADS_JSON_URL``), and verifies what it fetches with that hash. Nothing
 of the build is run on the host.
 """
 

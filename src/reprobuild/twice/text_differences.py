@@ -1,5 +1,5 @@
-"""Holds two runs' texts against each other: what differs and comes from a clock, a drawn name or an address
-is a difference of the text; everything else that differs is a result. Pure.
+"""Compare the texts of two runs: what comes from a clock, a drawn name or an address is a difference of text;
+everything else that differs is a result. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import islice
 from math import inf, lgamma, log
 
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey
-from .redrawn import common, redrawn
+from .progress_bars import common, redrawn
 from .text_tokens import Token, digits, general, measured_items, printed_range, seconds_of, tokens
 
 _UNITS = frozenset(

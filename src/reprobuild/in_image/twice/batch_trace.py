@@ -23,7 +23,7 @@ MOST = 100_000
 
 Run = Callable[["list[int]"], Any]
 Part = Callable[[int, int, Any], "list[Any]"]
-"""Gives what counts of an operation's output: numbers of the operation and the output, and the output."""
+"""Returns the relevant part of an output, from the numbers of operation and output, and the output."""
 
 
 class _Seen:

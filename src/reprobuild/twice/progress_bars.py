@@ -1,7 +1,7 @@
 """A line that is drawn again and again after a carriage return, such as a progress bar. Pure.
 
-Which states of a bar are shown depends on the time that steps take, and so does what stands in one: tqdm
-tells a new loss beside an old count. So these are held against each other by their progress, and listed.
+Which states of a bar are shown depends on the time that steps take, and so does their content: tqdm shows a
+new loss beside an old count. So states are compared by their progress, and listed.
 """
 
 from __future__ import annotations
