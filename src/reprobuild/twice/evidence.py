@@ -34,7 +34,7 @@ _POOL_WORKER = re.compile(r"[A-Za-z]{0,20}PoolWorker-\d{1,9}")
 _OF_POOL = 4
 """Digits of the number of a pool's process from which it is recognized as one of any of them."""
 _LONGEST = 1e8
-"""Seconds of a duration that is told in hours, minutes and seconds."""
+"""Seconds of a duration that is written in hours, minutes and seconds."""
 _LONGEST_WINDOW = 64
 """The most values at a place for which runs of consecutive ones are combined."""
 _MOST_WINDOWS = 200_000
