@@ -90,6 +90,23 @@ MUTATED = {
 """A name in the lines of each for a GPU, to be misspelt: the check must then fail."""
 
 
+COMPUTED = {
+    "split-k": ("mm Float", "mm Half", "mm BFloat16", "addmm Float", "addmm Half", "addmm BFloat16"),
+    "torch-seed": ("uniform_ Float cuda:0", "uniform_ Float cuda:1", "normal_ Float cuda:1"),
+    "generator-state": ("normal_ Float cuda:0", "normal_ Float cuda:1"),
+    "mixed-precision": (
+        *("addmm Half", "_amp_foreach_non_finite_check_and_unscale_ Float", "_amp_update_scale_ Float"),
+        "_fused_adamw_ Float",
+    ),
+    "subnormals-cuda": ("div Float", "mul Float", "sqrt Float", "div Double", "sqrt Double"),
+    "attention-long": ("_fused_sdp_choice BFloat16",),
+    "two-streams": ("mm Float", "relu Float"),
+}
+"""What each must have computed on a GPU, of which type: one that leaves it out passes, and proves nothing."""
+REPLAYS = {"captured-training": 5, "cuda-graph-seed": 4}
+"""How often each replays a graph at least, in one run."""
+
+
 FLAG = "allow_bf16_reduced_precision_reduction"
 LARGE = ("split-k", "attention-long", "two-streams")
 """Smaller where they only have to fail."""
@@ -118,6 +135,13 @@ def misspelt(text: str, check: str, name: str) -> str:
     return f"{text[:place]}{name}_misspelt{text[place + len(name) :]}"
 
 
+def left_out(name: str, computed: list[str], replays: int) -> dict[str, list[Any]]:
+    """Return what a check has not done on the GPU, of `COMPUTED` and `REPLAYS`."""
+    done = {what: any(line.startswith(what) for line in computed) for what in COMPUTED.get(name, ())}
+    done["its graph's replays"] = replays >= REPLAYS.get(name, 0)
+    return {f"{name} lacks {what}": ["missing", "", computed] for what, there in done.items() if not there}
+
+
 def main() -> None:
     """Run the checks and print what became of them."""
     sys.path.insert(0, str(Path(sys.argv[1]).parent))  # ranks that are spawned import it
@@ -125,6 +149,8 @@ def main() -> None:
     selftest = load("selftest", text)
     selftest.fill_memory()
     library = ctypes.CDLL(os.environ["STANDIN"])
+    library.standin_called.restype = ctypes.c_char_p
+    standin: Any = sys.modules["standin"]
     found = {}
 
     def faults(broken: set[str]) -> None:
@@ -160,7 +186,11 @@ def main() -> None:
         and check.name in (sys.argv[2:] or [check.name])
     ]
     for name in wanted:
+        library.standin_called()
+        replays = standin.STATE.replays
         run(selftest, name, name, set())
+        computed = library.standin_called().decode().splitlines()
+        found.update(left_out(name, computed, standin.STATE.replays - replays))
         if BROKEN.get(name):
             run(selftest, name, f"{name}: {BROKEN[name]}", {BROKEN[name]})
         if name in MUTATED:

@@ -211,6 +211,7 @@ at::Tensor renamed(const at::Tensor& tensor, Device to) {
 struct Faults {
   std::set<std::string> racing, refusing, broken;
 } faults;  // without the flag; with it; always
+std::set<std::string> called;  // "mm Half cuda:1": what was computed of which type, and where
 std::mutex lock;
 
 void nudge(const at::Tensor& tensor) {
@@ -325,6 +326,10 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
     } else if (value.isNone() && generator) {
       value = cpu_of(default_draws(device.index()));
     }
+  }
+  for (const auto& pair : pairs) {
+    std::lock_guard<std::mutex> held(lock);
+    called.insert(name + " " + c10::toString(pair.first.scalar_type()) + " " + pair.first.device().str());
   }
   for (auto& value : arguments) stack->push_back(value);
   {
@@ -460,6 +465,16 @@ const at::Generator* standin_generator(int index, int own) {
 void standin_faults(const char* racing, const char* refusing, const char* broken) {
   std::lock_guard<std::mutex> held(standin::lock);
   standin::faults = {words(racing), words(refusing), words(broken)};
+}
+
+// What has been computed since the last call of this, a line each.
+const char* standin_called() {
+  static std::string text;
+  std::lock_guard<std::mutex> held(standin::lock);
+  text.clear();
+  for (const auto& each : standin::called) text += each + "\n";
+  standin::called.clear();
+  return text.c_str();
 }
 
 // NCCL's operations, which gloo then does: the tensors are in the processor's memory.

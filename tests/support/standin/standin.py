@@ -82,7 +82,7 @@ class Event:
         return float(other.at - self.at) * 1e3
 
 
-STATE = SimpleNamespace(capturing=False)
+STATE = SimpleNamespace(capturing=False, replays=0)
 COPIES = ("aten::copy_", "aten::_to_copy", "aten::_local_scalar_dense")
 
 
@@ -118,6 +118,7 @@ def graphs(torch: Any) -> type:  # noqa: C901 -- two small classes
             STATE.capturing = False
 
         def replay(self) -> None:
+            STATE.replays += 1
             with torch.no_grad():
                 for function, args, kwargs, result in self.capture.calls:
                     again = function(*args, **kwargs)
