@@ -65,6 +65,8 @@ def are_same(asked: Sequence[MarkedLine], locked: Sequence[MarkedLine], pythons:
 
     Only some Pythons count, unless the lines ask for nothing there. False for what cannot be tried.
     """
+    if _written(asked) == _written(locked):
+        return True
     every = [each for line in (*asked, *locked) for each in (*line.when, *line.unless)]
     every += [Marker(f"extra == '{line.extra}'") for line in asked if line.extra is not None]
     every += [] if (own := python_marker(pythons)) is None else [own]
@@ -78,6 +80,19 @@ def are_same(asked: Sequence[MarkedLine], locked: Sequence[MarkedLine], pythons:
     counting = [pair for pair, is_here in found if is_here]
     pairs = counting if any(map(any, counting)) else [pair for pair, _ in found]
     return all(now == then for now, then in pairs)
+
+
+def _written(lines: Sequence[MarkedLine]) -> set[object]:
+    """Return lines as they are written: equal for most that are the same, and without a trial."""
+    found: set[object] = set()
+    for line in lines:
+        parts = [str(each) for each in line.when] + (
+            [] if line.extra is None else [f'extra == "{line.extra}"']
+        )
+        if not any(" or " in part for part in parts):
+            parts = [one for part in parts for one in part.split(" and ")]
+        found.add((line.asked, frozenset(parts), frozenset(map(str, line.unless))))
+    return found
 
 
 def _active(lines: Sequence[MarkedLine], here: Mapping[str, str]) -> set[AskedPackage]:
