@@ -84,6 +84,40 @@ NAMED: list[tuple[Files, str]] = [
         {"pyproject.toml": f'{POETRY}[tool.poetry.group.a]\nfrobnicate = true\ndependencies.idna = "*"\n'},
         "tool.poetry.group.a.frobnicate is ignored",
     ),
+    (
+        {"pyproject.toml": SIX, "hatch.toml": '[envs.default]\ndependencies = ["idna"]\n'},
+        "hatch.toml: envs.default.dependencies is ignored",
+    ),
+    *(
+        (
+            {"pyproject.toml": f'{SIX}[tool.pip-tools{table}]\n{key} = ["x"]\n'},
+            f"tool.pip-tools{table}.{key} is ignored",
+        )
+        for table, key in (
+            *(
+                (".compile", "constraint"),
+                (".compile", "extra"),
+                ("", "extra-index-url"),
+                ("", "constraints"),
+            ),
+            *((".sync", "pip-args"), ("", "unsafe_package")),
+        )
+    ),
+    (
+        {"pyproject.toml": SIX, ".pip-tools.toml": "[tool.pip-tools.compile]\npre = true\n"},
+        ".pip-tools.toml: tool.pip-tools.compile.pre is ignored",
+    ),
+    (
+        {"pyproject.toml": f'{SIX}[tool.rye]\ndev-dependencies = ["idna"]\n'},
+        "tool.rye.dev-dependencies is ignored",
+    ),
+    *(
+        (
+            {"pyproject.toml": f'{SIX}[tool.pdm.options]\n{command} = ["-G", "x"]\n'},
+            f"tool.pdm.options.{command} is ignored",
+        )
+        for command in ("lock", "install")
+    ),
     ({"s.py": _script('dependencies = ["six"]\nfrobnicate = 1')}, "s.py: frobnicate is ignored"),
 ]
 
@@ -95,6 +129,21 @@ def test_what_has_no_say_is_named(read: Read, files: Files, line: str) -> None:
 
 
 REFUSED: list[tuple[Files, str, str]] = [
+    (
+        {"pyproject.toml": "[tool.flit.metadata]\nmodule = 'ours'\nrequires = ['six']\n"},
+        "",
+        "tool.flit.metadata.requires: requirements in Flit's old form are not read",
+    ),
+    (
+        {"pyproject.toml": SIX, "pdm.toml": "[pypi]\nurl = 'https://other.example/simple'\n"},
+        "",
+        "pdm.toml: pypi.url: --index-url: the index is a setting of the machine",
+    ),
+    (
+        {"pyproject.toml": SIX, "pdm.toml": "[pypi.more]\nurl = 'https://other.example/simple'\n"},
+        "",
+        "pdm.toml: pypi.more.url: --extra-index-url: the index is a setting of the machine",
+    ),
     ({"r.txt": "torch==${VERSION}\n"}, "", "{VERSION} is a variable of the environment, which pip replaces"),
     (
         {
@@ -139,6 +188,12 @@ def test_what_cannot_be_what_the_tool_installs_is_refused(
 HATCH = "[tool.hatch.metadata.hooks.requirements_txt]\nfiles = []\noptional-dependencies.Dev_x = ["
 SETUP = "from setuptools import setup\nsetup(name='ours', {})\n"
 COUNTED: list[tuple[str, Files, str, list[str]]] = [
+    (
+        "the project's own folder as Rye names it",
+        {"requirements.lock": "-e file:.\nidna==3.4\n", "pyproject.toml": SIX},
+        "",
+        ["ours @ ..", "idna==3.4"],
+    ),
     (
         "a constraint holds under the marker of what is asked for",
         {"r.txt": "-c c.txt\nsix\nidna; sys_platform == 'win32'\n", "c.txt": "idna==3.6\nsix<2\n"},
@@ -293,3 +348,22 @@ def test_folders_beyond_the_limit_are_an_error_and_not_left_out(
     (tmp_path / "p5").mkdir()
     with pytest.raises(RequestError, match="more than 3 folders"):
         read_import(tmp_path / "p0/pyproject.toml")
+
+
+def test_a_folder_in_a_group_of_pdms_counts(read: Read) -> None:
+    own = '[project]\nname = "sub"\nversion = "1"\n'
+    for line in (
+        "-e file:///${PROJECT_ROOT}/sub#egg=sub",
+        "--editable ./sub",
+        "sub @ file:///${PROJECT_ROOT}/sub",
+    ):
+        text = f'{SIX}[tool.pdm.dev-dependencies]\nt = ["idna", "{line}"]\n'
+        _, keys = read({"pyproject.toml": text, "sub/pyproject.toml": own}, groups=("t",))
+        assert keys["packages"] == ["six", "idna", "sub @ ../sub"]
+
+
+def test_a_missing_folder_in_a_group_of_pdms_is_named_in_its_table_where_the_group_counts(read: Read) -> None:
+    text = f"{SIX}[tool.pdm.dev-dependencies]\nt = ['-e ./gone']\n"
+    assert read({"pyproject.toml": text})[1]["packages"] == ["six"]
+    with pytest.raises(RequestError, match=r"tool\.pdm\.dev-dependencies\.t\[0\]: .*gone: no such folder"):
+        read({"pyproject.toml": text}, groups=("t",))

@@ -35,7 +35,7 @@ def is_address(text: str) -> bool:
     if "@" in bare and re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*(\s*\[[^\]]*\])?\s*@", bare):
         return False  # NAME @ ADDRESS
     return (
-        bare.startswith((".", "/", "~"))
+        bare.startswith((".", "/", "~", "file:"))
         or "://" in bare
         or _FILE.search(bare) is not None
         or ("/" in bare and re.fullmatch(r"[A-Za-z0-9._~/\[\],-]+", bare) is not None)

@@ -10,12 +10,20 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from ..request.toml_reader import table_in
+from .common import load_toml
 from .poetry import optional_groups, with_included
+from .project_files import read_text
 
 _EXPORTS = {
     "pixi": "`pixi workspace export conda-environment` writes an environment.yml, which --from takes",
     "conda-lock": "conda-lock also takes an environment.yml, which --from takes",
 }
+_PIP_TOOLS = (
+    *("constraint", "pre", "extra", "all-extras", "find-links", "index-url", "extra-index-url"),
+    *("pip-args", "unsafe-package", "upgrade-package", "src-file"),
+    *("build-deps-for", "all-build-deps", "only-build-deps"),
+)
+"""Settings of pip-compile that decide packages: https://pip-tools.readthedocs.io/en/stable/cli/pip-compile/."""
 _OF_AN_ENVIRONMENT = ("dependencies", "extra-dependencies", "features", "dependency-groups")
 
 
@@ -24,20 +32,59 @@ def lines_on_other_tools(tool: Mapping[str, Any], file: Path) -> Iterator[str]:
     for name, how in _EXPORTS.items():
         if name in tool:
             yield f"{file}: tool.{name} is ignored: {how}"
-    environments = table_in(table_in(tool, "hatch"), "envs")
-    for name, environment in environments.items():
-        found = [key for key in _OF_AN_ENVIRONMENT if isinstance(environment, dict) and environment.get(key)]
-        if found:
-            yield f"{file}: tool.hatch.envs.{name}.{found[0]} is ignored: only the project's own count"
+    yield from _on_hatch(table_in(table_in(tool, "hatch"), "envs"), f"{file}: tool.hatch.envs")
+    # It replaces tool.hatch: https://hatch.pypa.io/latest/intro/#configuration
+    yield from _on_hatch(table_in(_beside(file, "hatch.toml"), "envs"), f"{file.parent / 'hatch.toml'}: envs")
+    yield from _on_pip_tools(table_in(tool, "pip-tools"), f"{file}: tool.pip-tools")
+    own = table_in(table_in(_beside(file, ".pip-tools.toml"), "tool"), "pip-tools")
+    yield from _on_pip_tools(own, f"{file.parent / '.pip-tools.toml'}: tool.pip-tools")
+    for command, options in table_in(table_in(tool, "pdm"), "options").items():
+        if command in ("lock", "install", "sync", "update", "add") and options:
+            yield f"{file}: tool.pdm.options.{command} is ignored: give reprobuild its own options"
     others = {
-        "rye": ("sources", "lock-with-sources", "excluded-dependencies"),
-        "pip-tools": ("constraint", "pre", "extra", "all-extras", "find-links", "index-url"),
+        "rye": ("sources", "lock-with-sources", "excluded-dependencies", "dev-dependencies"),
         "flit": ("metadata",),
     }
     for name, keys in others.items():
         for key in keys:
             if table_in(tool, name).get(key):
                 yield f"{file}: tool.{name}.{key} is ignored: reprobuild does not use it"
+
+
+def _beside(file: Path, name: str) -> Mapping[str, Any]:
+    """Return the settings in another file of a project, empty where it has none."""
+    other = file.parent / name
+    return load_toml(read_text(other), str(other)) if other.is_file() else {}
+
+
+def _on_hatch(environments: Mapping[str, Any], place: str) -> Iterator[str]:
+    for name, environment in environments.items():
+        found = [key for key in _OF_AN_ENVIRONMENT if isinstance(environment, dict) and environment.get(key)]
+        if found:
+            yield f"{place}.{name}.{found[0]} is ignored: only the project's own count"
+
+
+def _on_pip_tools(table: Mapping[str, Any], place: str) -> Iterator[str]:
+    for spot, settings in (
+        (place, table),
+        (f"{place}.compile", table_in(table, "compile")),
+        (f"{place}.sync", table_in(table, "sync")),
+    ):
+        for key, value in settings.items():
+            # pip-compile also takes underscores, and the plural of what may be given more than once.
+            if key.replace("_", "-").rstrip("s") in {each.rstrip("s") for each in _PIP_TOOLS} and value:
+                yield f"{spot}.{key} is ignored: reprobuild does not use it"
+
+
+def check_flit(project: Mapping[str, Any], tool: Mapping[str, Any], file: Path) -> None:
+    """Raise `RequestError` for requirements in Flit's own table, from before the standard had one."""
+    metadata = table_in(table_in(tool, "flit"), "metadata")
+    for key in ("requires", "dist-requires", "requires-extra"):
+        if metadata.get(key) and not project:
+            raise RequestError(
+                f"{file}: tool.flit.metadata.{key}: requirements in Flit's old form are not read",
+                hint="move them into project.dependencies; see https://flit.pypa.io/en/stable/pyproject_toml.html",
+            )
 
 
 def line_on_default_groups(

@@ -27,7 +27,7 @@ from .common import (
 from .direct_sources import Stated, UvSources, located
 from .indexes import NamedIndexes
 from .nested_sources import of_folders
-from .pdm import pdm_rules
+from .pdm import dev_groups, pdm_rules
 from .poetry import (
     add_sources,
     entries_for,
@@ -39,7 +39,7 @@ from .poetry import (
     with_included,
 )
 from .project_files import read_text
-from .project_notes import line_on_default_groups, lines_on_other_tools
+from .project_notes import check_flit, line_on_default_groups, lines_on_other_tools
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .target_system import allows, target
@@ -78,6 +78,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     """Read a table in the form of a pyproject.toml, found in ``file``. Raises `RequestError`."""
     project = table_of(data, "project", str(file))
     tool = table_of(data, "tool", str(file))
+    check_flit(project, tool, file)
     poetry = table_of(tool, "poetry", f"{file}: tool")
     uv = with_uv_toml(with_workspace(table_of(tool, "uv", f"{file}: tool"), file), file)
     indexes = NamedIndexes(hosts)
@@ -98,7 +99,10 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         more = _dynamic(file, tool, extras if are_elsewhere else (), hosts)
     if not are_elsewhere:
         found += _of_extras(optional, extras, file)
-    table = {**_old_groups(uv, tool, file), **table_of(data, "dependency-groups", str(file))}
+    # Those of uv and PDM are from before the standard had any.
+    table = {"dev": uv["dev-dependencies"]} if "dev-dependencies" in uv else {}
+    table |= dev_groups(table_of(tool, "pdm", f"{file}: tool"), groups, file)
+    table |= table_of(data, "dependency-groups", str(file))
     poetrys = _poetry_groups(poetry, file)
     found += _of_groups(groups, table, poetry, extras, file)
     project_itself = _with_groups(_described(file, project), groups, table, uv, file)
@@ -388,13 +392,6 @@ def _without_itself(
                 done.add(name)
                 todo += _texts(optional[name], f"{file}: project.optional-dependencies.{name}", name)
     return kept
-
-
-def _old_groups(uv: Mapping[str, Any], tool: dict[str, Any], file: Path) -> dict[str, Any]:
-    """Return the groups of uv and PDM from before the standard had any."""
-    pdm = table_of(tool, "pdm", f"{file}: tool")
-    groups = dict(table_of(pdm, "dev-dependencies", f"{file}: tool.pdm"))
-    return {"dev": uv["dev-dependencies"], **groups} if "dev-dependencies" in uv else groups
 
 
 def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
