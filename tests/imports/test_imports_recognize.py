@@ -56,6 +56,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_import(tmp_path / "requirements.txt")
 
 
+def test_a_marker_on_the_kernel_is_named_and_this_machine_s_does_not_count(write: Write) -> None:
+    text = "torch\nidna==3.4 ; platform_release >= '5'\n"
+    (line,) = read_import(write("requirements.txt", text)).ignored
+    assert """the marker 'platform_release >= "5"' asks for the kernel""" in line
+    text = "[project]\nname = 'a'\nversion = '1'\ndependencies = ['torch', \"six ; platform_version != ''\"]"
+    found = read_import(write("pyproject.toml", text))
+    assert any("platform_version" in line for line in found.ignored)
+
+
 # --- pyproject.toml and uv.lock ---
 
 

@@ -183,7 +183,7 @@ def test_torch_cannot_be_left_out(read: Read, table: str, rule: str) -> None:
 def test_what_has_no_say_is_named_and_what_says_the_default_is_not(read: Read) -> None:
     text = (
         'dependencies = ["six"]\n[tool.uv]\nresolution = "highest"\nprerelease = "allow"\nmanaged = true\n'
-        'no-binary-package = ["lxml"]\ndefault-groups = []\nfrobnicate = 1\n'
+        'fork-strategy = "fewest"\nno-binary-package = ["lxml"]\ndefault-groups = []\nfrobnicate = 1\n'
         'exclude-newer = "2024-09-15T00:00:00Z"\n'
         '[[tool.uv.dependency-metadata]]\nname = "chumpy"\nrequires-dist = []\n'
         f'[[tool.uv.index]]\nurl = "https://packages.{PYTORCH}/whl/cpu"\nexclude-newer = "2024-01-01"\n'
@@ -191,7 +191,13 @@ def test_what_has_no_say_is_named_and_what_says_the_default_is_not(read: Read) -
     )
     found = read(text)
     assert [line.partition("tool.uv.")[2].partition(" is ignored")[0] for line in found.ignored] == [
-        *("prerelease", "no-binary-package (lxml)", "frobnicate", "dependency-metadata (chumpy)"),
+        *(
+            "prerelease",
+            "fork-strategy",
+            "no-binary-package (lxml)",
+            "frobnicate",
+            "dependency-metadata (chumpy)",
+        ),
         *("index[0].exclude-newer (2024-01-01)", "index[0].frobnicate (2)"),
     ]
     assert str(found.exclude_newer) == "2024-09-14"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reprobuild.errors import HostError
-from reprobuild.net.index_settings import find_links, indexes, proxy_environment
+from reprobuild.net.index_settings import find_links, indexes, proxy_environment, unread_rules
 from reprobuild.net.scrubbing import scrub
 
 
@@ -46,3 +48,18 @@ def test_apt_and_git_get_the_proxies_in_lower_case(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert proxy_environment() == found
+
+
+def test_rules_for_versions_of_this_machine_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "pip.conf"
+    settings.write_text("[global]\nconstraint = caps.txt\n[install]\npre = true\n")
+    for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
+    monkeypatch.setenv("UV_EXCLUDE_NEWER", "2026-01-01")
+    assert unread_rules() == ("UV_EXCLUDE_NEWER", "pip's constraint", "pip's pre")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://index.example/simple")
+    assert unread_rules() == ("UV_EXCLUDE_NEWER",)

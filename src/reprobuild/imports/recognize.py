@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..errors import RequestError
 from ..host.home import kind_of
+from ..request.model import PYTHONS
 from .common import Imported, load_toml, without_pins
 from .conda import read_conda
 from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
@@ -22,7 +23,7 @@ from .project_files import of_project, read_text
 from .pyproject import read_pyproject
 from .requirements import read_requirements
 from .setup_files import read_setup
-from .target_system import allows, python_release
+from .target_system import allows, holds, noting_kernels, python_release, target
 from .uv_and_pylock import read_pylock, read_uv_lock
 from .uv_table import workspace_root
 
@@ -45,7 +46,7 @@ def read_import(
     conda-forge shall give. Of the project that the file belongs to, and of nothing else, others are read too.
     Raises `RequestError` that names the file and the place.
     """
-    with of_project(file):
+    with of_project(file), noting_kernels() as kernels:
         if kind_of(file) != "folder":
             read_text(file)  # whoever reads it in another way
         if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
@@ -61,6 +62,15 @@ def read_import(
                 again = _read(file, extras, groups, hosts, beside.python)
                 beside = _with_python_version(file, replace(again, python=None))
             found = beside
+        markers = target(found.python or PYTHONS[0]).markers
+        for each in found.requirements:
+            holds(each.marker, markers)
+    lines = (
+        f"{file}: the marker {each!r} asks for the kernel, which is that of the machine that runs the image: "
+        "it is read as unknown, as uv does"
+        for each in sorted(kernels)
+    )
+    found = replace(found, ignored=(*found.ignored, *lines))
     names = [name for name in loosen if name not in channels]
     return without_pins(found, names) if names else found
 

@@ -24,6 +24,7 @@ from ..resolve.target import TargetPython
 _VERSION = re.compile(r"([0-9]+\.[0-9]+)(?:\.([0-9]{1,4}))?")
 _NEWEST = 99
 _WHOLE = ("python_full_version", "implementation_version")
+_OF_KERNEL = ("platform_release", "platform_version")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +40,7 @@ class ReadFor:
 
 
 _SYSTEM: ContextVar[ReadFor | None] = ContextVar("system", default=None)
+_KERNELS: ContextVar[set[str] | None] = ContextVar("kernels", default=None)
 
 
 @contextmanager
@@ -49,6 +51,17 @@ def reading_for(system: ReadFor) -> Iterator[None]:
         yield
     finally:
         _SYSTEM.reset(token)
+
+
+@contextmanager
+def noting_kernels() -> Iterator[set[str]]:
+    """Collect the markers that the block reads and that ask for the kernel, which no image has."""
+    found = set[str]()
+    token = _KERNELS.set(found)
+    try:
+        yield found
+    finally:
+        _KERNELS.reset(token)
 
 
 def _system() -> ReadFor:
@@ -75,6 +88,8 @@ def holds(marker: Marker | None, markers: Mapping[str, str]) -> bool | None:
     """Whether a stranger's marker is true where ``markers`` hold: see `reprobuild.resolve.target.holds`."""
     answer = of_target.holds(marker, markers)
     text, python = str(marker), markers["python_version"]
+    if any(name in text for name in _OF_KERNEL) and (kernels := _KERNELS.get()) is not None:
+        kernels.add(text)
     if marker is not None and any(name in text for name in _WHOLE):
         others = ({**markers, **dict.fromkeys(_WHOLE, each)} for each in _around(text, python))
         if any(of_target.holds(marker, each) is not answer for each in others):

@@ -29,7 +29,7 @@ _WITHOUT_EFFECT = (
     *("required-version", "system-certs", "native-tls", "offline", "no-cache", "cache-dir", "preview"),
     *("preview-features", "python-preference", "python-downloads", "concurrent-downloads", "pip"),
     *("concurrent-builds", "concurrent-installs", "keyring-provider", "http-proxy", "https-proxy"),
-    *("no-proxy", "allow-insecure-host", "fork-strategy", "link-mode", "compile-bytecode", "upgrade"),
+    *("no-proxy", "allow-insecure-host", "link-mode", "compile-bytecode", "upgrade"),
     *("upgrade-package", "reinstall", "reinstall-package", "python-install-mirror", "audit", "cache-keys"),
     *("pypy-install-mirror", "graalpy-install-mirror", "pyodide-install-mirror", "publish-url"),
     *("python-downloads-json-url", "trusted-publishing", "check-url", "add-bounds", "managed", "package"),
@@ -40,9 +40,11 @@ _DEFAULTS = {
     "resolution": "highest",
     "prerelease": "if-necessary-or-explicit",
     "index-strategy": "first-index",
+    "fork-strategy": "requires-python",
 }
 _INSTEAD = {
     "resolution": "the newest versions that fit are taken",
+    "fork-strategy": "the newest versions that fit the image's Python are taken",
     "prerelease": "a pre-release counts only where one is named, or there is nothing else",
     "prerelease-package": "a pre-release counts only where one is named, or there is nothing else",
     "index-strategy": "the first index that knows a package supplies it",

@@ -32,6 +32,11 @@ _RELEASES = "/releases/download/"
 PLAIN = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
 """Variables by which uv writes the same text everywhere."""
 
+_UV_RULES = (
+    *("CONSTRAINT", "BUILD_CONSTRAINT", "OVERRIDE", "EXCLUDE", "EXCLUDE_NEWER", "PRERELEASE", "RESOLUTION"),
+    *("FORK_STRATEGY", "NO_BINARY", "NO_BINARY_PACKAGE", "TORCH_BACKEND"),
+)
+_PIP_RULES = ("constraint", "build-constraint", "pre", "no-binary", "prefer-binary", "uploaded-prior-to")
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
 
@@ -156,6 +161,16 @@ def every_index() -> bool:
     for _, table in _uv_files():
         found = found or table.get("pip", {}).get("index-strategy", "") or table.get("index-strategy", "")
     return found not in ("", "first-index")
+
+
+def unread_rules() -> tuple[str, ...]:
+    """Return the names of settings of uv's and pip's that choose versions, which no lock follows.
+
+    pip's count where its index does.
+    """
+    found = [f"UV_{name}" for name in _UV_RULES if os.environ.get(f"UV_{name}")]
+    pip = None if _uv().default else _Pip()
+    return (*found, *(f"pip's {key}" for key in _PIP_RULES if pip is not None and pip.get(key)))
 
 
 def ca_bundle() -> Path | None:

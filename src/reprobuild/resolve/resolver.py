@@ -20,7 +20,7 @@ from ..host.workers import workers
 from ..lock.model import Lock
 from ..lock.packages import BuildFiles, CondaPackage, DebianPackage, PythonPackage
 from ..lock.standalone_python import StandalonePython
-from ..net.index_settings import find_links
+from ..net.index_settings import find_links, unread_rules
 from ..net.session import session as new_session
 from ..net.session import without_credentials
 from ..request.dates import start_of
@@ -80,6 +80,11 @@ def resolve_platforms(
     that names the platform, where there are several.
     """
     _check_upgrade(upgrade, existing)
+    if unread := unread_rules():
+        host.console.warn(
+            f"{', '.join(unread)}: no effect: a request gives the same lock on every machine; what must hold "
+            "belongs into its `constraints` or `as-of`"
+        )
     found: list[Lock] = []
     for platform in request.platforms or (f"linux/{architecture()}",):
         before = next((lock for lock in existing if lock.platform == platform), None)

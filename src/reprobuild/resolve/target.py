@@ -86,7 +86,10 @@ class TargetPython:
             "os_name": "posix",
             "platform_machine": self.machine,
             "platform_python_implementation": "CPython",
+            # The kernel is that of the machine which runs the image; uv reads them so, too.
+            "platform_release": "",
             "platform_system": "Linux",
+            "platform_version": "",
             "python_full_version": self.version,
             "python_version": self.python,
             "sys_platform": "linux",
