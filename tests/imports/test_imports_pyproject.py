@@ -116,7 +116,13 @@ def test_a_python_that_a_project_does_not_allow(
     text = f"[project]\nname = 'a'\nrequires-python = '{requires}'\ndependencies = ['torch==2.4.1+cu121']\n"
     with pytest.raises(RequestError, match=re.escape(message)) as caught:
         table(write("pyproject.toml", text), **given)
-    assert caught.value.hint == ("give --python 3.13, which fits" if given else "correct the file")
+    hints = {
+        ">=4": "correct the file",
+        ">=3.11.4,<3.12": "Debian bookworm has Python 3.11.2: give --debian trixie, "
+        "which gets the newest 3.11, or a --base-image that has one that fits",
+        ">=3.12": "give --python 3.13, which fits",
+    }
+    assert caught.value.hint == hints[requires]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..request.table import shown
 from ..resolve.torch import cuda_of_version, is_cuda_package
-from .target_system import ReadFor, allows, holds, python_release, reading_for, target
+from .target_system import ReadFor, allows, hint_on_patches, holds, python_release, reading_for, target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -325,7 +325,9 @@ def fitting_python(imported: Imported, given: str | None) -> str:
     raise RequestError(
         f"{imported.origin}: requires-python is {imported.requires_python}, "
         f"which {f'Python {python_release(wanted)} does not fit' if wanted else f'none of {every} fits'}",
-        hint="correct the file" if fits is None else f"give --python {fits}, which fits",
+        hint=hint_on_patches(allowed) or "correct the file"
+        if fits is None
+        else f"give --python {fits}, which fits",
     )
 
 

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 
 from ..errors import RequestError
 from ..host.machine import architecture
-from ..request.model import DEBIAN_PATCHES, PYTHONS, Request
+from ..request.model import DEBIAN_PATCHES, DEBIAN_PYTHONS, PYTHONS, Request
 from ..resolve import target as of_target
 from ..resolve.target import TargetPython
 
@@ -109,6 +109,20 @@ def allows(requires: SpecifierSet | str, python: str) -> bool:
         return answer
     _system().depends.add(python)
     return answer or python not in _system().versions
+
+
+def hint_on_patches(requires: SpecifierSet | str) -> str | None:
+    """Return how to get an allowed Python where Debian has the minor version, but not the patch version."""
+    for python, version in _system().versions.items():
+        here = target(python)
+        if any(replace(here, version=each).fits(requires) for each in _around(str(requires), python)):
+            suite = DEBIAN_PYTHONS[python]
+            other = next(each for each in DEBIAN_PYTHONS.values() if each not in {suite, "bullseye"})
+            return (
+                f"Debian {suite} has Python {version}: give --debian {other}, "
+                f"which gets the newest {python}, or a --base-image that has one that fits"
+            )
+    return None
 
 
 def _around(text: str, python: str) -> Iterator[str]:
