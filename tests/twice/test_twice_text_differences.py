@@ -312,6 +312,17 @@ def test_in_a_long_log_of_short_times_each_result_counts(kind: str) -> None:
         assert Texts(*sides).compare(logs[0], lines, "standard output", many=False)[0] is not None, seed
 
 
+@pytest.mark.parametrize("more", ["", "17"])
+def test_a_result_is_none_of_900_times_that_print_as_100_numbers(more: str) -> None:
+    """At one of so many turns some are like any two results; longer ones are, if they are cut off."""
+    times = [[f"{0.1 + at * step % 100 / 1000:.3f}{more}" for at in range(900)] for step in (37, 53)]
+    sides = [Evidence(items=of_turns(each)) for each in times]
+    for one, other in [*zip(*times, strict=True)][1:49:7]:
+        assert (
+            Texts(*sides).compare([f"score {one[:5]}"], [f"score {other[:5]}"], "a file", many=False)[0] == 0
+        )
+
+
 def test_one_time_may_be_written_in_several_ways() -> None:
     sides = [Evidence(items=of_turns([text], "value")) for text in ("0.04218", "0.05371")]
     lines = [

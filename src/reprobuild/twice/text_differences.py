@@ -242,6 +242,7 @@ class Texts:
         anywhere = number.redrawn or number.least >= EXACT
         elsewhere = number.again or number.of_measure or number.told in self._told_before
         twins = self._turns(items[1], (anywhere, choice, number.pair[1].text))
+        alike = [Counter(item.site for item in each) for each in items]
         for item in items[0]:
             key = (item.site, item.at, item.process)
             in_line = number.of_measure and key in self._used_in_line
@@ -252,7 +253,8 @@ class Texts:
                 for turn in ((("any",),) if anywhere else (("at", item.at), ("left", item.left)))
                 for twin in twins.get((item.site, *turn), ())
             )
-            if any(self._sure(item, twin, number) for twin in found) and (
+            pairs = alike[0][item.site] * alike[1][item.site]
+            if any(self._sure(item, twin, number, pairs) for twin in found) and (
                 key not in self._used_before or elsewhere or self._each(item.site, number)
             ):
                 yield key
@@ -273,17 +275,24 @@ class Texts:
             self._by_turn[key] = found
         return self._by_turn[key]
 
-    def _sure(self, item: Item, twin: Item, number: _Number) -> bool:
-        """Return whether it is more than chance that a number is one of those that a place gave."""
+    def _sure(self, item: Item, twin: Item, number: _Number, pairs: int) -> bool:
+        """Return whether it is more than chance that a number is one of those that a place gave.
+
+        ``pairs``: the place's values that print like it in one run, times those in the other. By chance,
+        ``pairs`` by the number of turns are at the same turn.
+        """
         least, of_measure = number.least, number.of_measure
         if number.pair[0].kind == "lasting" or least >= EXACT:
             return True
         turns = max(item.at + item.left, twin.at + twin.left) + 1
+        scattered = turns <= FEW or pairs <= max(1, turns * _AT_ONE_TURN)
         if item.site[0] == "text":
-            return turns <= max(_MANY, 10 ** (least - 2)) or self._each(item.site, number)
+            few = turns <= max(_MANY, 10 ** (least - 2))
+            return (few and scattered) or self._each(item.site, number)
         # One of one or two digits is near a few by chance, unless the words beside it speak of a measure.
         short = least < _SHORT
-        if turns <= FEW * (8 ** max(least - 2, 0) if of_measure else 1) and (of_measure or not short):
+        few = turns <= FEW * (8 ** max(least - 2, 0) if of_measure else 1)
+        if few and scattered and (of_measure or not short):
             return True
         return (of_measure or not short) and self._each(item.site, number)
 
@@ -361,6 +370,8 @@ _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
 _MOST_OTHERS = 100
 _CHANCE = 1e-3
 """How likely a column of numbers may be one of a place's by chance."""
+_AT_ONE_TURN = 0.01
+"""How many pairs of a place's values may by chance be at the same turn."""
 _MANY = 1024
 """Turns of a place up to which a text that it gave is recognized by itself."""
 _AGAIN = 4
