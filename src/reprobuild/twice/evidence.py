@@ -118,6 +118,29 @@ class Evidence:
         """Return the items whose value is in that range, without regard to its sign."""
         return _in_range(self._values, low, high)
 
+    @cached_property
+    def _written(self) -> Mapping[int, list[float]]:
+        found: dict[int, list[float]] = defaultdict(list)
+        for text, _ in {(item.value, item.at) for item in self.items if isinstance(item.value, str)}:
+            if (number := _number(text)) is not None:
+                found[decimals(text)].append(abs(number))
+        return {many: sorted(numbers) for many, numbers in found.items()}
+
+    def count(self, low: float, high: float) -> int:
+        """Return how many items have a value in that range."""
+        return bisect_right(self._values[0], high) - bisect_left(self._values[0], low)
+
+    def count_written(self, low: float, high: float, many: int | None) -> int:
+        """Return how many numbers in that range were written, with so many decimals; None: with any.
+
+        One that several places wrote at the same turn is counted once.
+        """
+        return sum(
+            bisect_right(values, high) - bisect_left(values, low)
+            for each, values in self._written.items()
+            if many in (each, None)
+        )
+
     def made_of_some(self, low: float, high: float) -> list[Item]:
         """Return the sums, means and deviations of values of a place in a row that are in that range."""
         return _in_range(self._parts, low * (1 - _ROUNDED), high * (1 + _ROUNDED))
@@ -282,6 +305,18 @@ def _together(items: Sequence[Item]) -> list[Item]:
         for name, value in found.items()
         if math.isfinite(value)
     ]
+
+
+def decimals(text: str) -> int:
+    """Return how many digits a number has behind the point."""
+    return len(re.split("[eE%]", text.strip())[0].partition(".")[2])
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.strip().rstrip("%").replace(",", ""))
+    except ValueError:  # such as 0:01:02
+        return None
 
 
 def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) -> list[Item]:

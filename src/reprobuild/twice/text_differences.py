@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
-from math import inf, lgamma, log
+from math import inf
 
-from .evidence import EXACT, FEW, Evidence, Item, SiteKey
+from . import chance
+from .evidence import EXACT, FEW, Evidence, Item, SiteKey, decimals
 from .progress_bars import common, redrawn
 from .text_tokens import Token, digits, general, measured_items, printed_range, seconds_of, tokens
 
@@ -242,7 +243,7 @@ class Texts:
         anywhere = number.redrawn or number.least >= EXACT
         elsewhere = number.again or number.of_measure or number.told in self._told_before
         twins = self._turns(items[1], (anywhere, choice, number.pair[1].text))
-        alike = [Counter(item.site for item in each) for each in items]
+        likely = self._by_chance(number, choice) if choice >= 0 and number.least < EXACT else 0.0
         for item in items[0]:
             key = (item.site, item.at, item.process)
             in_line = number.of_measure and key in self._used_in_line
@@ -253,8 +254,7 @@ class Texts:
                 for turn in ((("any",),) if anywhere else (("at", item.at), ("left", item.left)))
                 for twin in twins.get((item.site, *turn), ())
             )
-            pairs = alike[0][item.site] * alike[1][item.site]
-            if any(self._sure(item, twin, number, pairs) for twin in found) and (
+            if any(self._sure(item, twin, number, likely) for twin in found) and (
                 key not in self._used_before or elsewhere or self._each(item.site, number)
             ):
                 yield key
@@ -275,17 +275,19 @@ class Texts:
             self._by_turn[key] = found
         return self._by_turn[key]
 
-    def _sure(self, item: Item, twin: Item, number: _Number, pairs: int) -> bool:
-        """Return whether it is more than chance that a number is one of those that a place gave.
+    def _by_chance(self, number: _Number, choice: int) -> float:
+        texts = [token.text for token in number.pair]
+        found = [[self._items(choice, side, text) for side in (0, 1)] for text in texts]
+        many = (_alike_in_size(texts, side, choice) for side in self._sides)
+        return chance.of_pair(texts, found, max(1, *many))
 
-        ``pairs``: the place's values that print like it in one run, times those in the other. By chance,
-        ``pairs`` by the number of turns are at the same turn.
-        """
+    def _sure(self, item: Item, twin: Item, number: _Number, likely: float) -> bool:
+        """Return whether it is more than chance that a number is one of those that a place gave."""
         least, of_measure = number.least, number.of_measure
         if number.pair[0].kind == "lasting" or least >= EXACT:
             return True
         turns = max(item.at + item.left, twin.at + twin.left) + 1
-        scattered = turns <= FEW or pairs <= max(1, turns * _AT_ONE_TURN)
+        scattered = (of_measure and turns <= FEW) or likely <= chance.OF_PAIR[of_measure]
         if item.site[0] == "text":
             few = turns <= max(_MANY, 10 ** (least - 2))
             return (few and scattered) or self._each(item.site, number)
@@ -318,7 +320,7 @@ class Texts:
         if len(alike[0]) != len(alike[1]) or len(alike[0]) < _ALIKE:
             return False
         sign = 1 if by == "at" else -1
-        last, turns, chance, known = -inf, 1, 0.0, dict[tuple[str, str], list[int]]()
+        last, turns, many, known = -inf, 1, list[int](), dict[tuple[str, str], list[int]]()
         some = [*zip(*alike, strict=True)][:_MOST_ALIKE]
         for lines in some:
             texts = (_NUMBER.findall(lines[0])[at], _NUMBER.findall(lines[1])[at])
@@ -334,9 +336,8 @@ class Texts:
             if later == len(joint):
                 return False
             last = joint[later]
-            chance += log(len(joint) / turns)
-        chance += lgamma(turns + 1) - lgamma(len(some) + 1) - lgamma(max(turns - len(some), 0) + 1)
-        return chance < log(_CHANCE)
+            many.append(len(joint))
+        return chance.are_a_column(many, turns)
 
     @staticmethod
     def _of_site(site: SiteKey, text: str, side: Evidence) -> list[Item]:
@@ -359,7 +360,7 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_ALIKE, _MOST_ALIKE = 3, 5000
+_ALIKE, _MOST_ALIKE, _MOST_OTHERS = 3, 5000, 100
 _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
     (lambda side, text: side.texts.get(text, []), 0),
     (lambda side, text: measured_items(text, side), 0),
@@ -367,15 +368,20 @@ _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
     (lambda side, text: side.made_of_some(*printed_range(text)), EXACT),
 )
 """What a number of so many digits may come from."""
-_MOST_OTHERS = 100
-_CHANCE = 1e-3
-"""How likely a column of numbers may be one of a place's by chance."""
-_AT_ONE_TURN = 0.01
-"""How many pairs of a place's values may by chance be at the same turn."""
+_WRITTEN, _COMPUTED = 0, 1
 _MANY = 1024
 """Turns of a place up to which a text that it gave is recognized by itself."""
 _AGAIN = 4
 """Digits from which one measured number is recognized at several places of a text."""
+
+
+def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
+    """Return how many numbers of a run are from half of the smaller to twice the larger of a pair."""
+    values = [float(text.replace(",", "")) for text in texts]
+    low, high = min(values) / 2, max(values) * 2
+    if choice == _COMPUTED:
+        return side.count(low, high)
+    return side.count_written(low, high, decimals(texts[0]) if choice == _WRITTEN else None)
 
 
 def _template(line: str) -> str:

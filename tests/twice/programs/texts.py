@@ -124,7 +124,8 @@ def documents():
     import yaml
 
     begun = time.perf_counter()
-    work()
+    for _ in range(10):  # else some have fewer digits than what is printed twice is recognized by
+        work()
     took = time.perf_counter() - begun
     seen = {"r": round(took, 3), "inner": [round(took * 1000, 1), int(took * 1e6), 0.5]}
     print(json.dumps(seen))
