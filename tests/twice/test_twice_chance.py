@@ -36,9 +36,17 @@ def test_a_number_that_two_places_wrote_counts_once() -> None:
 
 
 def test_of_few_lines_any_column_could_be_chosen() -> None:
-    assert not are_a_column([2, 2, 2], 12)
-    assert are_a_column([2] * 12, 12)
-    assert are_a_column([1, 1, 1], 3) == (3**-3 < 1e-3)
+    assert not are_a_column([[0, 4], [5, 7], [8, 11]], 12)
+    assert are_a_column([[number, number + 1] for number in range(12)], 12)
+    assert not are_a_column([[0], [1], [0]] * 4, 12)
+
+
+def test_a_column_has_a_number_of_each_line_that_has_several() -> None:
+    """A line that is formatted at one place has as many turns as numbers."""
+    column = [[6 * number + 4, *range(60, 68)] for number in range(12)]
+    assert are_a_column(column, 72)
+    column[7] = [5, *range(60, 68)]
+    assert not are_a_column(column, 72)
 
 
 def test_the_bound_holds_for_columns_that_are_drawn() -> None:
@@ -47,14 +55,7 @@ def test_the_bound_holds_for_columns_that_are_drawn() -> None:
     found = 0
     for _ in range(2000):
         turns = [(draw.randrange(8), draw.randrange(8)) for _ in range(30)]
-        last, alike = -1, list[int]()
-        for _ in range(20):
-            pair = (draw.randrange(8), draw.randrange(8))
-            same = [turn for turn, each in enumerate(turns) if each == pair]
-            last = next((turn for turn in same if turn > last), 30)
-            if last == 30:
-                break
-            alike.append(len(same))
-        else:
-            found += are_a_column(alike, 30)
+        pairs = [(draw.randrange(8), draw.randrange(8)) for _ in range(20)]
+        joint = [[turn for turn, each in enumerate(turns) if each == pair] for pair in pairs]
+        found += all(joint) and are_a_column(joint, 30)
     assert found == 0

@@ -313,6 +313,16 @@ def test_in_a_long_log_of_short_times_each_result_counts(kind: str) -> None:
         assert Texts(*sides).compare(logs[0], lines, "standard output", many=False)[0] is not None, seed
 
 
+def test_a_line_with_several_short_times_of_one_place_has_columns_however_it_is_aligned() -> None:
+    draw = random.Random(5)
+    times = [[f"{draw.uniform(0, 0.008):.3f}" for _ in range(72)] for _ in range(2)]
+    sides = [Evidence(items=of_turns(each)) for each in times]
+    logs = [[f"[{100 * at // 11:>3}%]  data {each[6 * at + 4]}" for at in range(12)] for each in times]
+    assert Texts(*sides).compare(logs[0], logs[1], "standard output", many=False)[0] is None
+    logs[1][7] = "[ 63%]  data 0.009"
+    assert Texts(*sides).compare(logs[0], logs[1], "standard output", many=False)[0] is not None
+
+
 @pytest.mark.parametrize("kind", ["text", "value"])
 def test_a_result_among_many_places_times_of_its_size(kind: str) -> None:
     """Of 2,300 such results, 312 were taken for times before."""

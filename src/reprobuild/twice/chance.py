@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from math import lgamma, log
+from math import inf, lgamma, log
 
 from .evidence import Item
 from .text_tokens import digits
@@ -32,13 +33,37 @@ def _origin(item: Item) -> tuple[object, ...]:
     return (item.value, item.at) if item.site[0] == "text" else (*item.site[1:3], item.at)
 
 
-def are_a_column(alike: Sequence[int], turns: int) -> bool:
-    """Return whether the numbers of a column are hardly those of a place's increasing turns by chance.
+def are_a_column(joint: Sequence[Sequence[int]], turns: int) -> bool:
+    """Return whether the numbers of a column are a place's, each at a later turn, and hardly so by chance.
 
-    ``alike``: for each line, at how many of the ``turns`` the values are like its numbers in both runs. The
-    chance is at most that of each line, times the number of ways to choose so many turns.
+    ``joint``: for each line, those of the ``turns`` whose values are like its numbers in both runs, from the
+    first on. The chance is at most that of each line, times the number of ways to choose the turns: a start
+    and a step, as where each line has as many numbers; or any that increase. Of few turns in a row each
+    column of numbers of few digits could be chosen.
     """
-    lines = len(alike)
-    each = sum(log(many / turns) for many in alike)
+    each = sum(log(len(line) / turns) for line in joint)
+    lines, limit = len(joint), log(_OF_COLUMN)
+    if each + 2 * log(turns) < limit and _at_even_steps(joint):
+        return True
     ways = lgamma(turns + 1) - lgamma(lines + 1) - lgamma(max(turns - lines, 0) + 1)
-    return each + ways < log(_OF_COLUMN)
+    return each + ways < limit and _increase(joint)
+
+
+def _at_even_steps(joint: Sequence[Sequence[int]]) -> bool:
+    turns = [frozenset(line) for line in joint]
+    return any(
+        all(first + (second - first) * number in line for number, line in enumerate(turns))
+        for first in joint[0]
+        for second in joint[1]
+        if second > first
+    )
+
+
+def _increase(joint: Sequence[Sequence[int]]) -> bool:
+    last = -inf
+    for line in joint:
+        later = bisect_right(line, last)
+        if later == len(line):
+            return False
+        last = line[later]
+    return True

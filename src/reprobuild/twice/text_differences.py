@@ -5,14 +5,12 @@ everything else that differs is a result. Pure.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
-from math import inf
 
 from . import chance
 from .evidence import EXACT, FEW, Evidence, Item, SiteKey, decimals
@@ -311,16 +309,12 @@ class Texts:
         return False
 
     def _is_column(self, site: SiteKey, form: str, at: int, by: str) -> bool:
-        """Return whether the numbers at a place of all lines of a form are a site's, turn by turn in order.
-
-        In both runs at the same turn, and so many that it is no chance: of a few turns in a row each column
-        of numbers of few digits could be chosen.
-        """
+        """Return whether the numbers at a place of all lines of a form are a site's, turn by turn."""
         alike = [slots.get(form, []) for slots in self._slots]
         if len(alike[0]) != len(alike[1]) or len(alike[0]) < _ALIKE:
             return False
         sign = 1 if by == "at" else -1
-        last, turns, many, known = -inf, 1, list[int](), dict[tuple[str, str], list[int]]()
+        turns, known, joint = 1, dict[tuple[str, str], list[int]](), list[list[int]]()
         some = [*zip(*alike, strict=True)][:_MOST_ALIKE]
         for lines in some:
             texts = (_NUMBER.findall(lines[0])[at], _NUMBER.findall(lines[1])[at])
@@ -331,13 +325,10 @@ class Texts:
                 turns = max((turns, *(item.at + item.left + 1 for each in given for item in each)))
                 sets = [{sign * getattr(item, by) for item in each} for each in given]
                 known[texts] = sorted(sets[0] & sets[1])
-            joint = known[texts]
-            later = bisect_right(joint, last)
-            if later == len(joint):
+            if not known[texts]:
                 return False
-            last = joint[later]
-            many.append(len(joint))
-        return chance.are_a_column(many, turns)
+            joint.append(known[texts])
+        return chance.are_a_column(joint, turns)
 
     @staticmethod
     def _of_site(site: SiteKey, text: str, side: Evidence) -> list[Item]:
@@ -385,7 +376,8 @@ def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
 
 
 def _template(line: str) -> str:
-    return re.sub(r"\s+", " ", _NUMBER.sub("#", line))
+    """Return the form of a line, without the spaces that numbers are aligned by."""
+    return re.sub(r"\s*#\s*", "#", re.sub(r"\s+", " ", _NUMBER.sub("#", line)))
 
 
 def _templates(lines: Sequence[str]) -> dict[str, list[str]]:
