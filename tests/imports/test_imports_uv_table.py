@@ -209,6 +209,7 @@ def test_what_has_no_say_is_named_and_what_says_the_default_is_not(read: Read) -
         ("environments = [\"sys_platform == 'win32'\"]", "none is for linux on x86_64 with Python 3.11"),
         ('environments = ["x"]', "environments: "),
         ('constraint-dependencies = "x"', "expected a list of requirements"),
+        ("no-sources-package = 3", "tool.uv.no-sources-package: expected a list"),
         ('conflicts = [["a", "b"]]', "expected tables"),
         ('sources = { six = { index = "x", frob = 1 } }', "six.frob: unknown key"),
     ],

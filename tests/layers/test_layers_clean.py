@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from reprobuild.engines.embedded import OciEngine, unpacked
 from reprobuild.errors import StorageError
 from reprobuild.fetch.store import Store
+from reprobuild.host import home as home_module
 from reprobuild.host.console import Console
-from reprobuild.host.home import Home
+from reprobuild.host.home import Home, storage_errors
 from reprobuild.host.host import Host
 from reprobuild.layers.cache import LayerCache
 from reprobuild.layers.clean import clean_home
@@ -150,6 +154,25 @@ def test_it_waits_for_the_builds_of_locks(home: Home) -> None:
         ]
     thread.join(timeout=30)
     assert not thread.is_alive()
+
+
+def test_without_the_lock_of_builds_from_source_it_removes_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But on a full disk, where it was passed over for every error."""
+    (home.folder("store") / "x.partial").write_bytes(b"x")
+    real = home_module.open_claimed
+
+    def refused(path: Path, operation: int) -> IO[bytes] | None:
+        if path.name == "sources":
+            with storage_errors(path):
+                raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK), str(path))
+        return real(path, operation)
+
+    monkeypatch.setattr(home_module, "open_claimed", refused)
+    with pytest.raises(StorageError, match="the file system has no locks"):
+        clean_home(Host(home, CONSOLE), everything=True)
+    assert (home.folder("store") / "x.partial").exists()
 
 
 def test_it_waits_for_a_build(home: Home) -> None:

@@ -8,8 +8,15 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+
+
+def _give_up(reason: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @contextmanager
@@ -20,10 +27,7 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
     )
     if done.returncode != 0:
-        reason = f"a tmpfs cannot be mounted here: {done.stderr.decode().strip()}"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        _give_up(f"a tmpfs cannot be mounted here: {done.stderr.decode().strip()}")
     try:
         yield folder
     finally:
@@ -43,13 +47,13 @@ class LoopDisk:
         self.mount()
 
     def run(self, *argv: str | Path) -> None:
-        """Run a program on it; skip the test where that is not possible."""
+        """Run a program on it; skip the test where that is not possible, and fail it in CI."""
         try:
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
         except FileNotFoundError:
-            pytest.skip(f"{argv[0]} is not installed")
+            _give_up(f"{argv[0]} is not installed")
         if done.returncode != 0:
-            pytest.skip(f"not possible here: {argv}: {done.stderr.strip()}")
+            _give_up(f"not possible here: {argv}: {done.stderr.strip()}")
 
     def mount(self) -> None:
         """Give its files to the tests."""

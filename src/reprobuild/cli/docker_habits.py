@@ -138,7 +138,7 @@ _RUN = _options(
 _NO_DOCKERFILE = (
     "there is no Dockerfile: name a request or a lock; a Dockerfile starts `FROM` the image's name"
 )
-_OF_DOCKERFILE = "it belongs into a Dockerfile that starts `FROM` the image's name"
+_OF_DOCKERFILE = "it belongs in a Dockerfile that starts `FROM` the image's name"
 _NEVER_STALE = (
     "each layer is made of what the lock names, so none is stale; `reprobuild lock --upgrade` moves pins"
 )

@@ -284,7 +284,7 @@ def checked(requirement: Requirement, place: str) -> Requirement:
         except ValueError as error:
             raise RequestError(
                 f"{place}: {requirement.name}: {without_credentials(requirement.url)}: {error}",
-                hint="logins belong into ~/.netrc, git's own settings, or those of uv and pip"
+                hint="logins belong in ~/.netrc, git's own settings, or those of uv and pip"
                 if "user name" in str(error)
                 else "name a wheel, a source archive, a git repository (git+https://…) or a folder",
             ) from None

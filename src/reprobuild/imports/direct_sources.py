@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .addresses import requirement_at
-from .common import expect_table, is_for, load_toml, marker_of, requirement_of, table_of
+from .common import expect_table, is_for, load_toml, marker_of, requirement_of, table_of, texts_of
 from .indexes import NamedIndexes, cuda_in, is_pytorch
 from .project_files import read_text
 from .projects import project_name
@@ -106,7 +106,7 @@ class UvSources:
             for value in values if isinstance(values, list) else [values]:
                 indexes.add(f"--{key}", str(value), f"{file}: tool.uv.{key}")
         sources = {} if uv.get("no-sources") is True else table_of(uv, "sources", str(file))
-        without = {canonicalize_name(str(name)) for name in uv.get("no-sources-package", [])}
+        without = {canonicalize_name(name) for name in texts_of(uv, "no-sources-package", f"{file}: tool.uv")}
         self._entries = {canonicalize_name(str(name)): value for name, value in sources.items()}
         self._entries = {name: value for name, value in self._entries.items() if name not in without}
 

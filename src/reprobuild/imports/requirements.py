@@ -203,7 +203,7 @@ class _Reader:
         if (variable := _VARIABLE.search(text)) is not None:
             raise RequestError(
                 f"{place}: {variable[0]} is a variable of the environment, which pip replaces",
-                hint="write its value, but no login: that belongs into ~/.netrc",
+                hint="write its value, but no login: that belongs in ~/.netrc",
             )
         if _OF_CONDA.fullmatch(text):
             raise RequestError(

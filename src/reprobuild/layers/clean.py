@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..errors import StorageError
@@ -12,6 +12,7 @@ from ..fetch.store import Store
 from ..host.console import size_text
 from ..host.home import Home, put_off, storage_errors
 from ..host.host import Host
+from ..host.os_reasons import FULL
 from ..host.verified import read_sealed
 from ..oci.store import ImageStore
 from . import unpacked_layers
@@ -36,8 +37,12 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     """
     failures: list[StorageError] = []
     with host.home.lock("build", host.console), ExitStack() as stack:
-        with suppress(StorageError):  # a full disk takes no new file: where there is none, no lock builds
+        try:
             stack.enter_context(host.home.lock("sources", host.console))
+        except StorageError as error:
+            # A full disk takes no new file: where there is none, no lock builds.
+            if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in FULL:
+                raise
         # At first what takes no write: the disk may be full.
         store = Store(host.home)
         freed = store.remove_partials()

@@ -84,7 +84,7 @@ class _Entry:
 
 
 def _unpack(python: StandalonePython, archive: Path, root: Path) -> dict[str, _Entry]:
-    """Unpack what belongs into the image; return it by its path there."""
+    """Unpack what belongs in the image; return it by its path there."""
     found: dict[str, _Entry] = {}
     total = 0
 

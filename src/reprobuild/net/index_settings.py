@@ -32,10 +32,12 @@ _RELEASES = "/releases/download/"
 PLAIN = {"LC_ALL": "C.UTF-8", "TZ": "UTC", "NO_COLOR": "1", "UV_NO_PROGRESS": "1", "COLUMNS": "200"}
 """Variables by which uv writes the same text everywhere."""
 
-_UV_RULES = (
+UV_RULES = (
     *("CONSTRAINT", "BUILD_CONSTRAINT", "OVERRIDE", "EXCLUDE", "EXCLUDE_NEWER", "PRERELEASE", "RESOLUTION"),
-    *("FORK_STRATEGY", "NO_BINARY", "NO_BINARY_PACKAGE", "TORCH_BACKEND"),
+    *("FORK_STRATEGY", "NO_BINARY", "NO_BINARY_PACKAGE", "NO_BUILD", "NO_BUILD_PACKAGE", "ONLY_BINARY"),
+    "TORCH_BACKEND",
 )
+"""uv's variables that choose versions, without ``UV_``."""
 _PIP_RULES = ("constraint", "build-constraint", "pre", "no-binary", "prefer-binary", "uploaded-prior-to")
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT")
 
@@ -168,7 +170,7 @@ def unread_rules() -> tuple[str, ...]:
 
     pip's count where its index does.
     """
-    found = [f"UV_{name}" for name in _UV_RULES if os.environ.get(f"UV_{name}")]
+    found = [f"UV_{name}" for name in UV_RULES if os.environ.get(f"UV_{name}")]
     pip = None if _uv().default else _Pip()
     return (*found, *(f"pip's {key}" for key in _PIP_RULES if pip is not None and pip.get(key)))
 

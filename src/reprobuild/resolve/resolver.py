@@ -83,7 +83,7 @@ def resolve_platforms(
     if unread := unread_rules():
         host.console.warn(
             f"{', '.join(unread)}: no effect: a request gives the same lock on every machine; what must hold "
-            "belongs into its `constraints` or `as-of`"
+            "belongs in its `constraints` or `as-of`"
         )
     found: list[Lock] = []
     for platform in request.platforms or (f"linux/{architecture()}",):

@@ -26,7 +26,15 @@ from ..host.machine_errors import refuse_full_temporary
 from ..host.process import Completed, named_when_stopped, run
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage, Wheel
-from ..net.index_settings import PLAIN, check_find_links, check_no_backend, find_links, indexes, uv_program
+from ..net.index_settings import (
+    PLAIN,
+    UV_RULES,
+    check_find_links,
+    check_no_backend,
+    find_links,
+    indexes,
+    uv_program,
+)
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.direct import Direct
 from ..request.toml_reader import load_toml
@@ -44,10 +52,13 @@ _TIMEOUT = 900.0
 # Variables that change *what* uv picks. Those that say where it looks (indexes, proxies, logins, caches)
 # are the user's to set; with these, the same request would give another lock elsewhere. The torch backend is
 # the request's own to name.
-_DROPPED = re.compile(
-    r"UV_(CONSTRAINT|BUILD_CONSTRAINT|OVERRIDE|EXCLUDE|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|FORK_STRATEGY|"
-    r"NO_BINARY|NO_BUILD|ONLY_BINARY|NO_BINARY_PACKAGE|NO_BUILD_PACKAGE|REQUIRE_HASHES|PYTHON|CONFIG_SETTINGS|"
-    r"TORCH_BACKEND|CUSTOM_COMPILE_COMMAND|PROJECT|WORKING_DIRECTORY)"
+_DROPPED = frozenset(
+    f"UV_{name}"
+    for name in (
+        *UV_RULES,
+        *("REQUIRE_HASHES", "PYTHON", "CONFIG_SETTINGS", "CUSTOM_COMPILE_COMMAND", "PROJECT"),
+        "WORKING_DIRECTORY",
+    )
 )
 
 _STANDINS = "conda"
@@ -182,7 +193,7 @@ def _given(folder: Path, provided: Mapping[str, str]) -> list[str]:
 def _compile(
     requirements: Sequence[str], target: TargetPython, arguments: list[str], output: Path
 ) -> Completed:
-    env = {key: value for key, value in os.environ.items() if not _DROPPED.fullmatch(key)} | PLAIN
+    env = {key: value for key, value in os.environ.items() if key not in _DROPPED} | PLAIN
     command = [uv_program(), "pip", "compile", "--format", "pylock.toml", "--output-file", output.name]
     command += ["--quiet", "--python", sys.executable, "--python-version", target.version]
     command += ["--python-platform", target.uv_platform, "--only-binary", ":all:", "--no-header"]

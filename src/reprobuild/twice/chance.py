@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import islice, product
 from math import inf, lgamma, log
 
 from .evidence import Item
@@ -12,6 +13,7 @@ from .text_tokens import digits
 OF_PAIR = (0.03, 0.1)
 """How many pairs of values may be like two numbers by chance; the second where words speak of a measure."""
 _OF_COLUMN = 1e-3
+_MOST_STEPS = 100_000
 
 
 def of_pair(texts: Sequence[str], found: Sequence[Sequence[Sequence[Item]]], many: int) -> float:
@@ -52,10 +54,8 @@ def are_a_column(joint: Sequence[Sequence[int]], turns: int) -> bool:
 def _at_even_steps(joint: Sequence[Sequence[int]]) -> bool:
     turns = [frozenset(line) for line in joint]
     return any(
-        all(first + (second - first) * number in line for number, line in enumerate(turns))
-        for first in joint[0]
-        for second in joint[1]
-        if second > first
+        second > first and all(first + (second - first) * at in line for at, line in enumerate(turns))
+        for first, second in islice(product(joint[0], joint[1]), _MOST_STEPS)
     )
 
 

@@ -314,9 +314,10 @@ def decimals(text: str) -> int:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.strip().rstrip("%").replace(",", ""))
+        number = float(text.strip().rstrip("%").replace(",", ""))
     except ValueError:  # such as 0:01:02
         return None
+    return number if math.isfinite(number) else None
 
 
 def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) -> list[Item]:

@@ -241,7 +241,9 @@ class Texts:
         anywhere = number.redrawn or number.least >= EXACT
         elsewhere = number.again or number.of_measure or number.told in self._told_before
         twins = self._turns(items[1], (anywhere, choice, number.pair[1].text))
-        likely = self._by_chance(number, choice) if choice >= 0 and number.least < EXACT else 0.0
+        # Known only of numbers that could be many others.
+        is_short = choice >= 0 and number.least < EXACT and all(items)
+        likely = self._by_chance(number, choice) if is_short else 0.0
         for item in items[0]:
             key = (item.site, item.at, item.process)
             in_line = number.of_measure and key in self._used_in_line

@@ -1,4 +1,4 @@
-"""Which values do not belong into a receipt, by their name or their form. Pure."""
+"""Which values do not belong in a receipt, by their name or their form. Pure."""
 
 from __future__ import annotations
 
