@@ -76,7 +76,7 @@ elif sys.argv[1] == "drawn":  # the kind and what it gave
     print("draw", random.random(), random.sample(range(99), 3))
     print("entropy", os.urandom(4), uuid.uuid4(), secrets.token_hex(4), random.SystemRandom().random())
     print("process", os.getpid())
-    print("address", id(object()) ^ id(random))
+    print("address", id(object()), id(random))
     with tempfile.TemporaryDirectory(dir=".") as folder:
         print("name", Path(tempfile.mkdtemp(dir=".")).name, Path(folder).name)
     for name in ("b", "a", "c"):
