@@ -97,6 +97,34 @@ def test_what_a_docker_user_types_gets_its_hint(call: Call, argv: tuple[str, ...
     assert hint in " ".join(said.err.split())
 
 
+@pytest.mark.parametrize("command", ["run", "twice"])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        "-h node1 a/b:1 true",
+        "-it -hnode1 a/b:1 true",
+        "-e A=B -m 8G -h=node1 a/b:1",
+        "-ith node1 a/b:1 -- true",
+    ],
+)
+def test_a_host_name_is_not_a_question_for_help(call: Call, command: str, argv: str) -> None:
+    """It printed the help, ran nothing, and ended with success."""
+    said = call(command, *argv.split())
+    assert (said.status, said.out) == (2, "")
+    assert "the host name is always `reprobuild`" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("argv", ["-h", "--rm -h", "-h a/b:1", "-e A=-h -h", "--help a/b:1 true"])
+def test_help_is_still_shown(call: Call, argv: str) -> None:
+    said = call("run", *argv.split())
+    assert (said.status, said.out.split()[:3]) == (0, ["Usage:", "reprobuild", "run"])
+
+
+def test_the_program_s_own_h_is_its_own(call: Call) -> None:
+    said = call("run", "none:1", "python3", "train.py", "-h", "x", "y")
+    assert "no image" in said.err
+
+
 OURS = {
     **{name: name for name in ("images", "inspect", "load", "push", "run")},
     "build": "image",

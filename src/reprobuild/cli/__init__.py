@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -95,6 +96,10 @@ class _Commands(click.Group):
             args = [*before, *moved, command, *(arg for arg in own if arg not in _ANYWHERE), *dashes]
         if command == "image" and after:
             _check_request(after[0], ctx)
+        if command in ("run", "twice") and _names_host(after, self.commands[command]):
+            from .docker_habits import HOST_NAME
+
+            raise click.UsageError(f"-h is for help and takes no value: {HOST_NAME}", ctx)
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -160,6 +165,25 @@ def _check_request(word: str, ctx: click.Context) -> None:
     if hint is None or os.path.exists(f"envs/{word}.toml") or os.path.exists(word):  # noqa: PTH110 -- pathlib is slow to load
         return
     raise click.UsageError(f"No such request {word!r}: {hint}", ctx)
+
+
+def _names_host(args: list[str], command: click.Command) -> bool:
+    """Whether ``-h`` is Docker's, with a host name before the image: help would run nothing, with success."""
+    valued = {
+        name
+        for each in command.params
+        if isinstance(each, click.Option) and not each.is_flag
+        for name in each.opts
+    }
+    words = iter(enumerate(args))
+    for place, word in words:
+        if re.match("-[it]*h", word):
+            return not word.endswith("h") or len(args) > place + 2
+        if word == "--" or not word.startswith("-"):
+            return False
+        if word in valued:
+            next(words, None)
+    return False
 
 
 def _hinted(error: click.UsageError) -> click.UsageError:

@@ -67,6 +67,8 @@ _PLATFORM = "an image runs on its own platform; `reprobuild image --platform` ch
 _ONE_PLATFORM = "an image has one platform; `reprobuild image --platform` chooses it"
 _WINDOWS = "that is for containers of Windows"
 
+HOST_NAME = "the host name is always `reprobuild`, so that no result depends on it"
+
 _RUN = _options(
     (
         "--gpus --device --runtime",
@@ -102,7 +104,7 @@ _RUN = _options(
         "--add-host --dns --dns-opt --dns-option --dns-search --hosts-file --no-hosts --no-hostname",
         "/etc/hosts and /etc/resolv.conf are those of this machine",
     ),
-    ("--domainname --hostname", "it is always `reprobuild`, so that no result depends on it"),
+    ("--domainname --hostname", HOST_NAME),
     ("--pid --uts", "processes and name are always its own"),
     ("--personality", "`setarch` before the command sets it"),
     ("--annotation --label -l --label-file --log-driver --log-opt --no-log", _NOTHING_KEPT),
