@@ -20,6 +20,7 @@ from ..host.home import open_regular
 from ..net.index_settings import every_index, find_links
 from ..net.local_files import file_path
 from ..net.session import indexes, scrub, without_credentials
+from ..request.json_reader import hold_values
 
 if TYPE_CHECKING:
     from pypi_simple import DistributionPackage, Link
@@ -164,6 +165,7 @@ def _read(answer: requests.Response, project: str) -> list[File]:
 
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     if kind.endswith("json"):
+        hold_values(answer.content)
         page = ProjectPage.from_response(answer, project)
         return [File(package, package.upload_time) for package in page.packages]
     base = without_credentials(answer.url)

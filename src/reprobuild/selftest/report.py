@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 from ..errors import SelfTestError
+from ..request.json_reader import hold_values
 from ..request.table import NUMBER, JsonTable, Table, Types, refused_as, shown
 
 SCHEMA = 3
@@ -190,6 +191,7 @@ def load(data: bytes) -> Table:
     if len(data) > LARGEST:
         raise SelfTestError(f"the self-test's report has more than {LARGEST:,} bytes")
     try:
+        hold_values(data)
         table = json.loads(data)
     except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
         raise SelfTestError(f"the self-test's report is not JSON: {error}") from None

@@ -1,0 +1,28 @@
+"""JSON of a stranger's: each key once, plain numbers, and no more values than memory is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.request import json_reader
+from reprobuild.request.json_reader import hold_values, load_json
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":1,"a":2}', '[{"a":1,"a":1}]', "[NaN]", "[-Infinity]", "[" * 100_000, "{"]
+)
+def test_what_tools_read_in_two_ways_is_refused(text: str) -> None:
+    for data in (text, text.encode()):
+        with pytest.raises(ValueError):  # noqa: PT011 -- of any kind
+            load_json(data)
+
+
+def test_a_text_of_many_values_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_reader, "MOST_VALUES", 1000)
+    for text in ("[" + "[]," * 600 + "[]]", "[" + '{"a":0},' * 600 + "0]"):
+        for data in (text, text.encode()):
+            with pytest.raises(ValueError, match="it has more than 1,000 values"):
+                hold_values(data)
+        with pytest.raises(ValueError, match="it has more than 1,000 values"):
+            load_json(text)
+    assert load_json("[" + "1," * 998 + "1]")[-1] == 1
