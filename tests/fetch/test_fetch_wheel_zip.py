@@ -16,6 +16,7 @@ import pytest
 from reprobuild.errors import BuildError, StorageError
 from reprobuild.fetch import wheel_zip
 from reprobuild.fetch.wheel_zip import CHUNK, chunks, opened
+from reprobuild.host.zip_directory import MOST_BYTES
 from support.wheel_contents import contents
 from support.wheels import Item, simple_wheel, wheel_bytes, write_wheel, zip_bytes
 
@@ -216,4 +217,16 @@ def test_rare_forms_are_read(tmp_path: Path, change: Callable[[bytes], bytes]) -
 def test_a_wheel_that_is_gone_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.whl"
     with pytest.raises(StorageError, match=re.escape(f"{path}: No such file")), opened(path, "a"):
+        pass
+
+
+def test_a_directory_that_would_take_all_memory_is_not_read(tmp_path: Path) -> None:
+    entry = struct.pack("<4s6H3L5H2L", b"PK\1\2", 20, 20, *[0] * 7, 1, *[0] * 6) + b"a"
+    path, number = tmp_path / "a.whl", MOST_BYTES // len(entry) + 1
+    size = number * len(entry)
+    end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, number, number, size, 0)
+    end += struct.pack("<4sLQL", b"PK\6\7", 0, size, 1)
+    end += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    path.write_bytes(entry * number + end)
+    with pytest.raises(BuildError, match="its directory has more than"), opened(path, "a"):
         pass

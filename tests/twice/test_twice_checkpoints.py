@@ -273,3 +273,16 @@ def test_a_pickle_that_copies_one_list_again_and_again_is_given_up() -> None:
     called = pickle.NONE + pickle.BINGET + b"\0" + pickle.REDUCE + pickle.POP
     with pytest.raises(ValueError, match="too long"):
         storage_names(listed + called * 1000 + pickle.STOP)
+
+
+@pytest.mark.parametrize("name", ["x.pt", "x.npz", "x.keras"])
+def test_a_directory_that_would_take_all_memory_is_not_read(tmp_path: Path, name: str) -> None:
+    """A sparse file takes no disk, and says that its directory has 40 GB."""
+    path, size = tmp_path / name, 40 << 30
+    with path.open("wb") as file:
+        file.truncate(size)
+        file.seek(size)
+        file.write(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, size, 0))
+        file.write(struct.pack("<4sLQL", b"PK\6\7", 0, size, 1))
+        file.write(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0))
+    assert read(path) == {}

@@ -15,6 +15,7 @@ import requests
 from ..errors import FetchError, ResolveError
 from ..fetch.http_errors import reason_of
 from ..host.home import open_regular
+from ..host.zip_directory import hold_directory
 from ..net.local_files import named_file
 from ..net.session import without_credentials
 from .wheel_metadata import UNREADABLE, ranged_file, read_member
@@ -32,8 +33,10 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
     parts = urlsplit(url)
     try:
         if parts.scheme == "file":
-            with open_regular(named_file(url)) as file, zipfile.ZipFile(file) as wheel:
-                return _named(wheel)
+            with open_regular(named_file(url)) as file:
+                hold_directory(file)
+                with zipfile.ZipFile(file) as wheel:
+                    return _named(wheel)
         with zipfile.ZipFile(ranged_file(url, session)) as wheel:
             return _named(wheel)
     except (requests.ConnectionError, requests.Timeout) as error:

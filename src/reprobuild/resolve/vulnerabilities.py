@@ -22,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
 from ..fetch.http_errors import reason_of
+from ..host.zip_directory import hold_directory
 from ..net.session import without_credentials
 from ..net.transport import read_whole
 
@@ -197,6 +198,7 @@ def _entries(source: str, session: requests.Session) -> Iterator[tuple[str, Iter
 
 
 def _zipped(file: Any) -> Iterator[tuple[str, bytes]]:
+    hold_directory(file)
     with zipfile.ZipFile(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".json")]
         if len(members) > _MOST_ENTRIES:

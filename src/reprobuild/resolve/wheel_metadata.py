@@ -18,6 +18,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from ..errors import ResolveError
 from ..fetch.http_errors import reason_of
+from ..host.home import open_regular
+from ..host.zip_directory import hold_directory
 from ..net.local_files import file_path
 
 if TYPE_CHECKING:
@@ -88,8 +90,11 @@ def _beside(package: DistributionPackage, session: requests.Session) -> str | No
 
 def open_wheel(url: str, session: requests.Session) -> zipfile.ZipFile:
     """Open a wheel on this machine, or on a server that serves the parts of it that are read."""
-    # zipfile reads and seeks only, which a RawIOBase can.
-    return zipfile.ZipFile(file_path(url) if url.startswith("file:") else _RangedFile(url, session))
+    if not url.startswith("file:"):  # of which no more is read than `_MOST`
+        return zipfile.ZipFile(_RangedFile(url, session))  # it reads and seeks only, which a RawIOBase can
+    with open_regular(file_path(url)) as file:
+        hold_directory(file)
+    return zipfile.ZipFile(file_path(url))
 
 
 def _inside(url: str, session: requests.Session) -> str:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from ..host.zip_directory import hold_directory
+from .evidence_limits import load_values
 from .sparse import sparse_digest
 
 KINDS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors", ".npy", ".npz", ".keras")
@@ -46,6 +48,7 @@ def tensors(path: Path, general: General) -> Mapping[str, str]:
             if path.suffix == ".npy":
                 size = os.fstat(file.fileno()).st_size
                 return {"array": sparse_digest(file.fileno(), 0, size)[:32]}
+            hold_directory(file)
             with zipfile.ZipFile(file) as archive:
                 if path.suffix == ".keras":
                     return _keras(archive, general)
@@ -72,7 +75,7 @@ def _safetensors(file: IO[bytes], general: General) -> dict[str, str]:
     if length > MOST_HEADER:
         raise ValueError("too long")
     text = file.read(length)
-    header = json.loads(text)
+    header = load_values(text)
     notes = header.pop("__metadata__", {})
     told = {key: general(f"{value}") for key, value in notes.items()}
     rest = [sorted(told.items()), header]
