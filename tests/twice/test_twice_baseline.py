@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,3 +157,33 @@ def test_times_are_told_from_results_and_what_is_ignored_is_kept(tmp_path: Path)
     assert kept.ignored == Ignored(("x",), ("*.log",))
     assert against(kept, timed("0.31", "0.5")).holds
     assert against(kept, timed("0.31", "0.6")).output == ("standard output",)
+
+
+def changed(path: Path, change: Callable[[Any], object]) -> Path:
+    table = json.loads(zlib.decompress(path.read_bytes()))
+    change(table)
+    path.write_bytes(zlib.compress(json.dumps(table).encode()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"zones": [10**12]},
+        {"times": [1e300, 1e308]},
+        {"times": [0, float("nan")]},
+        {"memory": [[0, 10**400]]},
+        {"sites": [["value", "f", 1, 2]], "items": [[0, 1.0, 10**300, 0, 0]]},
+        {"sites": [["value", "f", 1, 2]], "items": [[0, 1.0, -5, 0, 0]]},
+    ],
+)
+def test_evidence_that_cannot_be_is_refused(kept: Path, evidence: dict[str, Any]) -> None:
+    changed(kept, lambda table: table["evidence"].update(evidence))
+    with pytest.raises(RepeatError, match="is not a recording of a run"):
+        read_baseline(kept)
+
+
+def test_a_recording_does_not_take_all_memory(kept: Path) -> None:
+    kept.write_bytes(zlib.compress(b'{"format":4,"x":[' + b"[]," * 20_000_000 + b"[]]}"))
+    with pytest.raises(RepeatError, match="is not a recording of a run"):
+        read_baseline(kept)

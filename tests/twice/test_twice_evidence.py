@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis.strategies import integers
 
+from reprobuild.errors import RepeatError
 from reprobuild.twice.evidence import Evidence, Item, SiteKey, _spans, read_evidence
 
 
@@ -116,3 +118,44 @@ def test_a_whole_duration_is_told_in_hours_minutes_and_seconds(tmp_path: Path) -
     names = ("hours of a whole", "minutes of a whole", "seconds of a whole", "whole minutes of a whole")
     assert [told[name, 0] for name in names] == [1, 2, 5, 62]
     assert [told[name, 1] for name in names] == [0, 0, 59, 0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"zone": 10**12},
+        {"zone": float("inf")},
+        {"memory": [[0, 10**400]]},
+        {"sites": [["value", "f", 1, 10**300, [1, 2], [3]]]},
+        {"sites": [["whole", "f", 1, -5, [61, 1e7], [3]]]},
+        {"sites": [["whole", "f", 1, 1, [61, 1e7], [3]]]},
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, more: dict[str, Any]) -> None:
+    kept(tmp_path, "1", "", "MainProcess", **more)
+    with pytest.raises(RepeatError, match=r"cannot be read: 1\.evidence: "):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        ["value", "f", 1, 3, [1e308, 1e308, 1e308], []],
+        ["value", "f", 1, 3, [1e200, -1e200, 5], []],
+        ["value", "f", 1, 2, [10**400, 1], []],
+        ["moment", "f", 1, 2, [0, 1e308], []],
+    ],
+)
+def test_a_number_that_nobody_measures_is_left_out(tmp_path: Path, site: list[Any]) -> None:
+    kept(tmp_path, "1", "", "MainProcess", sites=[site])
+    found = read(tmp_path)
+    assert all(abs(float(item.value)) < 1e30 for item in found.items)
+    assert found.made_of_some(5.0, 5.0) is not None
+
+
+def test_a_million_drawn_names_take_little_memory(tmp_path: Path) -> None:
+    names = {"uuids": [f"{number:0200x}" for number in range(100_000)]}
+    kept(tmp_path, "1", "", "MainProcess", names=names)
+    found = read(tmp_path)
+    assert len(found.names["uuids"]) < 5000
+    assert len(found.parts) < 2_000_000

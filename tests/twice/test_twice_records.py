@@ -56,6 +56,8 @@ def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
         (PROCESS, {**STEP, "parts": [["loss", "ab"]]}),
         (PROCESS, {**STEP, "loss": "AAAA"}),
         (PROCESS, {**STEP, "wall": float("inf")}),
+        (PROCESS, {**STEP, "wall": 10**400}),
+        (PROCESS, {**STEP, "spent": -1e12}),
         (PROCESS, {**STEP, "n": True}),
         (PROCESS, {**STEP, "optimizer": "x" * 1000}),
         (PROCESS, {"k": "unknown"}),

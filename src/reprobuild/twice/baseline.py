@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import RepeatError
 from ..host.home import atomic_write, open_regular
+from . import evidence_limits as limits
 from .evidence import Evidence, Item
 from .first_difference import (
     Parting,
@@ -122,22 +123,19 @@ def _evidence_json(evidence: Evidence) -> dict[str, Any]:
 
 def _evidence(table: Mapping[str, Any]) -> Evidence:
     sites = [(_str(kind), _str(file), int(line), int(which)) for kind, file, line, which in table["sites"]]
-    began, ended = map(float, table["times"])
+    began, ended = map(limits.moment, table["times"])
     return Evidence(
         began=began,
         ended=ended,
-        zones=tuple(int(zone) for zone in table["zones"]),
-        memory=tuple((int(start), int(end)) for start, end in table["memory"]),
-        names={_str(kind): tuple(map(_str, names)) for kind, names in table["names"].items()},
+        zones=tuple(map(limits.zone, table["zones"])),
+        memory=tuple(map(limits.address_range, table["memory"])),
+        names=limits.bounded_names({_str(k): tuple(map(_str, names)) for k, names in table["names"].items()}),
         several=bool(table["several"]),
         alone=frozenset(map(_str, table["alone"])),
         items=[
-            Item(
-                sites[int(site)],
-                value if isinstance(value, str) else float(value),
-                *(int(number) for number in numbers),
-            )
-            for site, value, *numbers in table["items"]
+            Item(sites[int(site)], kept, limits.count(at), limits.count(left), limits.count(process))
+            for site, value, at, left, process in table["items"]
+            if (kept := limits.measured(value)) is not None
         ],
     )
 
@@ -169,7 +167,7 @@ def read_baseline(path: Path) -> Baseline:
         with open_regular(path) as file:
             inflater = zlib.decompressobj()
             text = inflater.decompress(file.read(MOST_BYTES), MOST_INFLATED)
-        table = json.loads(text)
+        table = limits.load_values(text)
         if table["format"] != FORMAT:
             raise RepeatError(
                 f"{path}: a recording of another format; this reprobuild reads {FORMAT}", hint=_RECORD

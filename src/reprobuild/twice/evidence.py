@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from bisect import bisect_left, bisect_right
@@ -16,6 +15,7 @@ from typing import Any
 
 from ..errors import RepeatError
 from ..host.home import open_regular
+from . import evidence_limits as limits
 
 FORMAT = 3
 MOST_BYTES = 256 << 20
@@ -208,8 +208,8 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
     tables.sort(key=lambda each: (each[0][1] != "MainProcess", each[:2]))
     for process, (_, name, table) in enumerate(tables):
         with _readable(folder / name):
-            zones.add(int(table["zone"]))
-            memory += [(int(start), int(end)) for start, end in table["memory"]]
+            zones.add(limits.zone(table["zone"]))
+            memory += map(limits.address_range, table["memory"])
             of_pool = _POOL_WORKER.fullmatch(process_name := str(table["process"][1]))
             for kind, given in table["names"].items():
                 told = [str(name)[:200] for name in given]
@@ -228,7 +228,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
         alone = _alone(writers)
     return Evidence(
         began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
-        names={kind: tuple(each) for kind, each in names.items()}, items=items,
+        names=limits.bounded_names(names), items=items,
         several=several, alone=alone,
     )  # fmt: skip
 
@@ -246,7 +246,7 @@ def _alone(writers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 def _readable(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise RepeatError(
             f"the records of a run cannot be read: {path.name}: {error}",
             hint="a program that writes into /run/reprobuild/records itself cannot be compared",
@@ -261,7 +261,7 @@ def _table(path: Path, most: int) -> tuple[dict[str, Any], int]:
         data = file.read(most + 1)
     if len(data) > most:
         raise ValueError(f"a run's are larger than {MOST_BYTES >> 20} MiB")
-    table = json.loads(data)
+    table = limits.load_values(data)
     if table["format"] != FORMAT:
         raise ValueError("it has another format")
     return table, len(data)
@@ -273,13 +273,12 @@ def _sites(sites: Any, process: int) -> Iterator[tuple[SiteKey, list[Item]]]:
         place = (str(kind), str(file), int(line))
         key = (*place, seen[place])
         seen[place] += 1
-        start = int(count) - len(last)
-        numbered = [*enumerate(first), *enumerate(last, start)]
+        whole = limits.count(count)
         items = []
-        for at, value in numbered:
-            kept: float | str = value if isinstance(value, str) else float(value)
-            if isinstance(kept, str) or math.isfinite(kept):
-                items.append(Item(key, kept, at, int(count) - 1 - at, process))
+        for at, value in [*enumerate(first), *enumerate(last, whole - len(last))]:
+            kept = limits.measured(value)
+            if kept is not None:
+                items.append(Item(key, kept, limits.count(at), limits.count(whole - 1 - at), process))
         yield key, items
 
 

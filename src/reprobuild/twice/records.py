@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-import math
 import os
 import re
 import struct
@@ -22,6 +20,7 @@ from typing import IO, Any
 
 from ..errors import RepeatError
 from ..host.home import open_regular
+from . import evidence_limits as limits
 
 MOST_FILES = 512
 MOST_BYTES = 4 << 30
@@ -32,6 +31,8 @@ MOST_RECORDS = 4_000_000
 """Of all files of a run together; a trace of 1,000 steps of a large model has a tenth."""
 MOST_SECONDS = 600.0
 """Time limit to read a run."""
+_LONGEST_TIME = 1e9
+"""Seconds: 31 years."""
 _MOST_GROUPS = 4096
 """Of tensors with names, in one process."""
 FORMAT = 1
@@ -251,7 +252,7 @@ def _lines(file: Any, left: int, limit: _Limit) -> Iterator[dict[str, Any]]:
             return  # the process was killed while it wrote its last
         if left < 0:
             raise ValueError(f"a run's records are larger than {MOST_BYTES >> 30} GiB")
-        record = json.loads(line)
+        record = limits.load_values(line)
         if not isinstance(record, dict) or record.keys() != _KEYS.get(record.get("k", ""), ()):
             raise ValueError("a record has other keys than it should")
         yield record
@@ -423,6 +424,6 @@ def _floats(value: Any) -> tuple[float, ...]:
 
 
 def _seconds(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if type(value) not in (int, float) or not abs(value) < _LONGEST_TIME:  # nor is NaN
         raise ValueError("not a time")
     return float(value)
