@@ -37,6 +37,8 @@ FILE = {"path": "/code/a", "size": 1, "sha256": "0" * 64}
         ({"user": "a b"}, "user"),
         ({"network": "no"}, "network"),
         ({"folders": [FOLDER, FOLDER]}, "folders: two with one destination"),
+        ({"inputs": [FILE, FILE]}, "inputs: a path is there twice"),
+        ({"beside": [FILE, FILE]}, "beside: a path is there twice"),
         ({"folders": [{**FOLDER, "source": "/etc"}]}, r"folders\[0\]\.source: '/etc' is not a valid source"),
         ({"folders": [{**FOLDER, "source": "a/../.."}]}, r"folders\[0\]\.source"),
         ({"folders": [{**FOLDER, "destination": "/a/../b"}]}, r"folders\[0\]\.destination"),

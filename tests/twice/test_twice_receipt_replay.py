@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from reprobuild.errors import RepeatError
 from reprobuild.host.sandbox import Bind
-from reprobuild.twice.receipt.model import Code, Receipt
+from reprobuild.twice.receipt.model import Code, Receipt, parse_receipt
 from reprobuild.twice.receipt.replay import after, before, beside_apart, binds_of, machines_apart
 from support.receipts import TRAIN, receipt, table
 
@@ -194,3 +195,12 @@ def test_folders_are_found_from_the_project_and_lead_nowhere_else(
         assert message in f"{failed.value} {failed.value.hint}"
     with pytest.raises(RepeatError, match="has no folder at /other"):
         asked(".", own=Bind(source=elsewhere, destination="/other"))
+
+
+@pytest.mark.parametrize("name", [".env", "id_ed25519", "token"])
+def test_a_file_with_a_secret_s_name_is_not_quoted(project: Path, name: str) -> None:
+    """Whoever wrote the receipt chose the file, and the answer gets into a log of CI."""
+    (project / name).write_text("hunter2\n")
+    forged = {"path": f"/code/{name}", "size": 1 << 20, "sha256": "0" * 64, "lines": "0" * 12}
+    was = parse_receipt(json.dumps(table(inputs=[forged])).encode(), "r.json")
+    assert changes(project, was) == [f"input: /code/{name}: 1048576 bytes, now 8"]

@@ -291,7 +291,7 @@ def _folder(table: Table) -> Folder:
 
 
 def _inputs(table: Table, key: str) -> tuple[InputFile, ...]:
-    return tuple(
+    found = tuple(
         InputFile(
             path=each.text("path", _is_place, "an absolute path without .."),
             size=each.integer("size", 0, 2**63 - 1),
@@ -300,6 +300,9 @@ def _inputs(table: Table, key: str) -> tuple[InputFile, ...]:
         )
         for each in _tables(table, key, ("path", "size", "sha256", "lines"), MOST_FILES)
     )
+    if len({each.path for each in found}) != len(found):  # each is hashed
+        raise table.bad(key, "a path is there twice")
+    return found
 
 
 def _output(table: Table) -> OutputFile:

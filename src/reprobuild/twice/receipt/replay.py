@@ -11,6 +11,7 @@ from ...host.console import one_line
 from ...host.sandbox import Bind
 from .model import Code, Folder, InputFile, Receipt
 from .program_files import MOST_TEXT, input_file, line_digests, open_in
+from .secrets import is_secret_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,8 @@ def _line(file: InputFile, binds: Sequence[Bind]) -> str:
         return ""
     with open_in(file.path, binds) as opened:
         data = opened.read(MOST_TEXT + 1)
-    if len(data) > MOST_TEXT or b"\0" in data:
-        return ""
+    if len(data) > MOST_TEXT or b"\0" in data or is_secret_file(file.path, len(data)):
+        return ""  # whoever wrote the receipt chose the file, and the line may get into a log
     was = [file.lines[at : at + 6] for at in range(0, len(file.lines), 6)]
     digests, lines = line_digests(data), data.split(b"\n")
     now = [digests[at : at + 6] for at in range(0, len(digests), 6)]
