@@ -100,6 +100,10 @@ def test_a_setting_that_reaches_no_program_is_told_beside() -> None:
         ("CXX", "/app/g++"),
         ("CUDA_HOME", "/app"),
         ("NVCC_APPEND_FLAGS", "--use_fast_math"),
+        ("PYTHONWARNINGS", "ignore::evil.Category"),
+        ("PYTHONWARNINGS", "error,ignore:x: evil.deep.Category :torch:3"),
+        ("PYTHON_CPU_COUNT", "3"),
+        ("PYTHON_PRESITE", "evil"),
     ],
 )
 def test_a_variable_is_judged_by_its_value_too(name: str, value: str) -> None:
@@ -115,6 +119,8 @@ def test_a_variable_is_judged_by_its_value_too(name: str, value: str) -> None:
         ("TRITON_CACHE_DIR", "/tmp/triton"),
         ("NVIDIA_VISIBLE_DEVICES", "0"),
         ("CUDNN_VERSION", "9"),
+        ("PYTHONWARNINGS", "ignore:a.b:UserWarning:torch.nn,error"),
+        ("PYTHON_VERSION", "3.11.2"),
     ],
 )
 def test_a_variable_that_teams_set(name: str, value: str) -> None:

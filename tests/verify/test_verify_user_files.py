@@ -31,6 +31,7 @@ def test_what_runs_or_is_taken_in_place_of_what_would_be_compiled() -> None:
         *("root/.ipython/profile_default/startup/0.py", "root/.ipython/profile_default/startup/0.ipy"),
         *("root/.ipython/profile_x/ipython_config.py", "root/.ipython/profile_x/ipython_kernel_config.json"),
         *("etc/ipython/startup/0.py", "usr/local/etc/ipython/ipython_config.py"),
+        "opt/scratch/torchinductor_app/x/a.so",  # of an image with TMPDIR=/opt/scratch
         *("tmp/torchinductor_root/x/a.so", "root/.triton/cache/x/a.so", "root/.nv/ComputeCache/0/x"),
         *(
             "root/.cache/torch_extensions/py311/a.so",

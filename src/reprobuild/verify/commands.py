@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from ..in_image.selftest.names import FORBIDDEN
 from .compare import Difference, settings
 from .context import PREFIX, Context
-from .entry_point import SHELLS, entry_point, program_path
+from .entry_point import SHELLS, entry_point, imports_category, program_path
 from .links import folders, resolve
 
 _FAMILIES = (
@@ -49,7 +49,8 @@ settings."""
 
 _HARMLESS = re.compile(
     r"PYTHON(PATH|UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|FAULTHANDLER|NOUSERSITE|SAFEPATH|TRACEMALLOC)"
-    r"|PYTHON(WARNINGS|_[A-Z0-9_]+)|LD_LIBRARY_PATH"
+    r"|PYTHON_(?!(?:CPU_COUNT|CONTEXT_AWARE_WARNINGS|GIL|JIT|PRESITE|THREAD_INHERIT_CONTEXT|TLBC|UOPS)$)\w+"
+    r"|LD_LIBRARY_PATH"
     r"|CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|PATH|VERSION|LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS)"
     r"|NVIDIA_(REQUIRE_\w+|DISABLE_REQUIRE|CUDA_END_OF_LIFE|PRODUCT_NAME|BUILD_ID|PYTORCH_VERSION)"
     r"|NCCL_(DEBUG\w*|SOCKET_IFNAME|IB_HCA|IB_DISABLE|P2P_DISABLE|ASYNC_ERROR_HANDLING|VERSION)"
@@ -141,6 +142,8 @@ def is_harmless(name: str, value: str, context: Context) -> bool:
     files = context.tree.files
     if name in LOCALES:
         return _LOCALE.fullmatch(value) is not None
+    if name == "PYTHONWARNINGS":
+        return not imports_category(value)
     if name == "ENV":  # a shell reads the file (dash(1)); many set it to the word "production"
         return "/" not in value and resolve(posixpath.join(context.start, value), files) not in files
     if name in _CODE_FOLDERS:

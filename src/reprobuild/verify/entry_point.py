@@ -71,6 +71,14 @@ def python_start(context: Context) -> tuple[str, ...]:
     return tuple(_start(given, context) or ()) if given else ()
 
 
+def imports_category(filters: str) -> bool:
+    """Whether filters of warnings, as PYTHONWARNINGS and -W have them, name a category of another module.
+
+    Python imports that at its start (warnings, "Describing Warning Filters").
+    """
+    return any("." in category for each in filters.split(",") for category in each.split(":")[2:3])
+
+
 def program_path(name: str, context: Context) -> str | None:
     """Return the path of the program that a name starts, by PATH or the working directory (execvp(3))."""
     files = context.tree.files
@@ -96,7 +104,10 @@ def _is_plain(words: Sequence[str], context: Context) -> bool:
         return not rest or _is_plain(rest, context)
     path = program_path(program, context)
     if _PYTHON.fullmatch(name):
-        plain = all(_PLAIN_OPTIONS.fullmatch(each) for each in _options(arguments))
+        plain = all(
+            _PLAIN_OPTIONS.fullmatch(each) and not (each.startswith("-W") and imports_category(each[2:]))
+            for each in _options(arguments)
+        )
         place = f"{PREFIX}/bin"
         if folder:
             place = resolve(posixpath.join(context.start, folder), context.tree.files) or ""

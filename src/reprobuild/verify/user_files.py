@@ -30,7 +30,8 @@ _RUN_FOR_ALL = tuple(
 )
 
 _COMPILED = (
-    *("tmp/torchinductor_*/*", "var/tmp/torchinductor_*/*", "*/.triton/*", "*/.nv/ComputeCache/*"),
+    # Wherever: TMPDIR, TEMP and TMP say where folders for temporary files are.
+    *("torchinductor_*/*", "*/torchinductor_*/*", "*/.triton/*", "*/.nv/ComputeCache/*"),
     *("*/.cache/torch_extensions/*", "*/.cache/torch/kernels/*", "*/.cache/torch/inductor/*"),
     *("*/.cache/numba/*", "*/.cupy/kernel_cache/*", "*/.cache/flashinfer/*", "*/.cache/tvm-ffi/*"),
 )
