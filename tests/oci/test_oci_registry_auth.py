@@ -29,7 +29,12 @@ def test_a_password_goes_to_the_registry_alone(url: str, sent: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost:8443", "127.0.0.1", "[::1]", "169.254.169.254", "[fe80::1]", "0.0.0.0"]
+    "host",
+    [
+        *("localhost:8443", "127.0.0.1", "[::1]", "169.254.169.254", "[fe80::1]", "0.0.0.0"),
+        *("127.1", "2130706433", "0x7f.1", "0177.0.0.1", "localhost.", "127.0.0.1.", "LOCALHOST"),
+        *("[::ffff:127.0.0.1]", "[::ffff:a9fe:a9fe]", "\uff11\uff12\uff17.0.0.1", "169\u3002254.169.254"),
+    ],
 )
 def test_a_registry_elsewhere_names_no_token_server_on_this_machine(host: str) -> None:
     fields = {"realm": f"https://{host}/token", "service": "x"}

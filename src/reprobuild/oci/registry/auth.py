@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import unicodedata
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -177,10 +180,15 @@ def _check_realm(realm: str, root: str) -> None:
 
 def _is_here(host: str) -> bool:
     """Return whether an address is this machine's, or link-local as that of a cloud's metadata (RFC 3927)."""
+    # HTTP clients turn wide digits into plain ones (IDNA), and the C library takes 127.1 and 2130706433.
+    text = unicodedata.normalize("NFKC", host.partition("%")[0]).replace("\u3002", ".").rstrip(".")
     try:
-        address = ip_address(host.partition("%")[0])
+        with suppress(OSError):
+            text = socket.inet_ntoa(socket.inet_aton(text))
+        address = ip_address(text)
     except ValueError:
-        return is_loopback(host)
+        return is_loopback(text)
+    address = getattr(address, "ipv4_mapped", None) or address
     return address.is_loopback or address.is_link_local or address.is_unspecified
 
 
