@@ -6,6 +6,8 @@ import functools
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -142,8 +144,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 # --- homes and golden files ---
 
 
+@pytest.fixture(scope="session")
+def _known_interpreters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What uv keeps of the Pythons that it has asked: without it, each test's first uv would ask again."""
+    kept = tmp_path_factory.mktemp("interpreters")
+    command = ["uv", "python", "find", "--cache-dir", str(kept), "--no-config", sys.executable]
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True)
+    return kept
+
+
 @pytest.fixture(autouse=True)
-def _own_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _own_home(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _known_interpreters: Path
+) -> None:
     """Keep unit tests off the user's store and the user's uv, pip and apt settings.
 
     Tests marked ``real`` need those settings to reach an index; they set what they need themselves.
@@ -156,6 +169,9 @@ def _own_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         if name.startswith(("PIP_", "UV_", "REPROBUILD_", "XDG_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    (home / ".cache" / "uv").mkdir(parents=True)
+    for kept in _known_interpreters.glob("interpreter-*"):
+        (home / ".cache" / "uv" / kept.name).symlink_to(kept)
     monkeypatch.setenv("REPROBUILD_HOME", str(home / "reprobuild"))
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("UV_NO_CONFIG", "1")

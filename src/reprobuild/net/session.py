@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
@@ -65,7 +67,7 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
         allowed_methods=("GET", "HEAD"),
         raise_on_status=False,
     )
-    context = _context()
+    context = _own_context() if authorities else _shared_context()
     for file in authorities:
         try:
             context.load_verify_locations(cafile=file)
@@ -78,8 +80,23 @@ def session(*, retries: int = 3, authorities: Iterable[Path] = ()) -> requests.S
     return made
 
 
-def _context() -> ssl.SSLContext:
-    """One for all connections: reading a bundle takes longer than the rest of a handshake."""
+def _shared_context() -> ssl.SSLContext:
+    """One for all sessions of this process: reading a bundle takes longer than the rest of a handshake."""
+    bundle = ca_bundle()
+    if bundle is None or client_certificate() is not None:
+        return _own_context()
+    state = bundle.stat()
+    if stat.S_ISDIR(state.st_mode):  # a file in it may change, and the folder does not show it
+        return _own_context()
+    return _kept_context(bundle, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _kept_context(_bundle: Path, *_state: int) -> ssl.SSLContext:
+    return _own_context()
+
+
+def _own_context() -> ssl.SSLContext:
     context = _verifying_context()
     certificate = client_certificate()
     if certificate is not None:
