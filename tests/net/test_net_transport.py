@@ -71,6 +71,19 @@ class TestSession:
                 assert http.get(address).content == b"ok"
             assert uv_environment()["SSL_CERT_FILE"] == str(bundle)
 
+    def test_a_file_of_cas_that_changes_is_read_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first, second = trustme.CA(), trustme.CA()
+        monkeypatch.setenv("SSL_CERT_FILE", str(ca_file(first, tmp_path)))
+        with serve(certificate=second.issue_cert("127.0.0.1")) as tls:
+            address = tls.add("/a", b"ok")
+            with session(retries=0) as http, pytest.raises(requests.exceptions.SSLError):
+                http.get(address)
+            ca_file(second, tmp_path)
+            with session(retries=0) as http:
+                assert http.get(address).content == b"ok"
+
     @pytest.mark.parametrize("with_bundle", [True, False])
     def test_certificate_of_another_host(
         self, with_bundle: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
