@@ -75,6 +75,14 @@ def test_a_setting_that_rules_what_starts_from_the_image(name: str, value: Any, 
     assert found(**config) == ([(path, "setting")] if path else [])
 
 
+def test_what_departs_is_not_called_harmless_too() -> None:
+    whole = checked(
+        Volumes={"/opt/venv": {}, "/data": {}}, env={"LD_AUDIT": "/x.so", "MKL_CBWR": "AVX2", "MINE": "1"}
+    )
+    assert {each.path for each in whole.differences} == {"Volumes /opt/venv", "Env LD_AUDIT", "Env MKL_CBWR"}
+    assert whole.beside == {"Env MINE": "1"}
+
+
 def test_a_setting_that_reaches_no_program_is_told_beside() -> None:
     harmless: dict[str, Any] = {
         "Healthcheck": {"Test": ["CMD", "x"]},
@@ -103,6 +111,8 @@ def test_a_setting_that_reaches_no_program_is_told_beside() -> None:
         ("PYTHONWARNINGS", "ignore::evil.Category"),
         ("PYTHONWARNINGS", "error,ignore:x: evil.deep.Category :torch:3"),
         ("PYTHON_CPU_COUNT", "3"),
+        ("NVTX_INJECTION64_PATH", "/opt/evil.so"),
+        ("AOT_INDUCTOR_ENABLE_LTO", "1"),
         ("PYTHON_PRESITE", "evil"),
     ],
 )

@@ -293,3 +293,36 @@ def test_a_linker_that_a_compiler_brings_hides_no_module() -> None:
     own = whole.kept["opt/reprobuild/manifest.tsv"] + file_manifest(locked)
     tree = replace(whole, kept={**whole.kept, "opt/reprobuild/manifest.tsv": own})
     assert check_tree(tree, "x", own).differences == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{SITE}/msvcrt.py",
+        f"{SITE}/msvcrt.cpython-311-x86_64-linux-gnu.so",
+        f"{SITE}/org/python/core.py",
+        f"{SITE}/org/__init__.py",
+        "usr/lib/python3.11/_winapi.py",
+        "opt/venv/local/lib/python3.11/dist-packages/nt.py",
+    ],
+)
+def test_a_module_that_the_standard_library_tries_to_import(path: str) -> None:
+    """Such as `import msvcrt` in subprocess, which fails on Linux unless somebody puts one there."""
+    assert found(path) == [(f"/{path}", "runs at start", "")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"{SITE}/mine/msvcrt.py", "opt/other/msvcrt.py", f"{SITE}/organ/core.py", f"{SITE}/mine/org/a.py"],
+)
+def test_a_module_of_such_a_name_that_nothing_finds(path: str) -> None:
+    assert found(path) == []
+
+
+def test_a_package_that_a_locked_one_computes_with_is_named() -> None:
+    """torch.einsum orders its products by opt_einsum where that is installed."""
+    path = f"{SITE}/opt_einsum/__init__.py"
+    tree = image(Record(path, "file", 0o644, "x"), Record(f"{SITE}/mine/opt_einsum.py", "file", 0o644, "x"))
+    checked = check_tree(tree, "x")
+    assert checked.not_checked == [f"/{path} (torch may compute with it)"]
+    assert checked.differences == []

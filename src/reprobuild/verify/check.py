@@ -32,7 +32,7 @@ from .context import Context
 from .entry_point import python_start
 from .loader import libraries
 from .shells import is_read_by_shells, shells, unknown
-from .startup import is_read_at_start, startup, unknown_plugins
+from .startup import is_read_at_start, startup, unknown_helpers, unknown_plugins
 from .system_files import system_files
 from .user_files import is_read_of_users, unknown_of_users, user_files
 
@@ -103,9 +103,13 @@ def check_tree(tree: ImageTree, where: str, parent: bytes | None = None) -> Chec
         if record.kind != "dir" and path.startswith(roots) and path not in named
     )
     unread = (*tree.untold, *(f"/{path}" for path in sorted(tree.unknown)))
-    not_checked = [*unread, *unknown(context), *unknown_of_users(context), *unknown_plugins(context)]
+    not_checked = [*unread, *unknown(context), *unknown_of_users(context)]
+    not_checked += [*unknown_plugins(context), *unknown_helpers(context)]
     found = list(dict.fromkeys(differences))
-    return Checked(found, added, beside(context), not_checked, python_start(context))
+    # "Volumes /opt/venv" is one of several.
+    departing = {each.path for each in found} | {each.path.partition(" /")[0] for each in found}
+    listed = {name: value for name, value in beside(context).items() if name not in departing}
+    return Checked(found, added, listed, not_checked, python_start(context))
 
 
 def _lock(tree: ImageTree, where: str) -> Lock:

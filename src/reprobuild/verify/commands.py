@@ -34,6 +34,17 @@ _FAMILIES = (
     *("ITT_", "KMP_", "LD_", "MALLOC_", "MKL_", "NCCL_", "NPY_", "NUMBA_", "NUMEXPR_", "NVCC_", "NVIDIA_"),
     *("OMP_", "ONEDNN_", "OPENBLAS_", "OPENSSL_", "PYTHON", "PYTORCH_", "REPROBUILD_", "TBB_", "TORCH"),
     *("TRITON_", "BASH_", "CUTEDSL_", "CUTLASS_", "INDUCTOR_", "DISABLE_ADDMM", "ENABLE_PERSISTENT_TMA"),
+    *(
+        "ACC_DEVICE",
+        "AOT_INDUCTOR_",
+        "AOTI_",
+        "AOTINDUCTOR_",
+        "ENABLE_TEMPLATE_TMA",
+        "ENABLE_TMA_",
+        "FSSPEC_",
+    ),
+    *("GLIBCXX_", "HALIDE_", "KINETO_", "MPMATH_", "NETWORKX_", "NUMPY_EXPERIMENTAL", "NVSHMEM_", "NVTX_"),
+    *("QUACK_", "SYMPY_", "TVM_"),
 )
 """How variables begin that a locked library, the dynamic linker, Python or a shell reads."""
 
@@ -42,6 +53,9 @@ _OTHERS = frozenset(
         *("SHELLOPTS", "LOCPATH", "GCONV_PATH", "NLSPATH", "HOSTALIASES", "RESOLV_HOST_CONF"),
         *("CC", "CXX", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX"),
         *("COMPILER_PATH", "CFLAGS", "CXXFLAGS", "LDFLAGS", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"),
+        *("CPPFLAGS", "CUDACXX", "USE_SYMENGINE", "TENSORIFY_PYTHON_SCALARS", "FX_PATCH_GETITEM"),
+        *("FAKE_ALLOW_META", "STRICT_DEFAULT", "UNSAFE_SKIP_FSDP_MODULE_GUARDS", "IS_FBCODE"),
+        "_SPLITTER_MERGE_OVERLAPPING_FUSIONS",
     )
 )
 """Further ones: of the C library, of the compilers of torch.compile and extensions, and folders of
@@ -54,7 +68,7 @@ _HARMLESS = re.compile(
     r"|CUDA_(VISIBLE_DEVICES|DEVICE_ORDER|PATH|VERSION|LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS)"
     r"|NVIDIA_(REQUIRE_\w+|DISABLE_REQUIRE|CUDA_END_OF_LIFE|PRODUCT_NAME|BUILD_ID|PYTORCH_VERSION)"
     r"|NCCL_(DEBUG\w*|SOCKET_IFNAME|IB_HCA|IB_DISABLE|P2P_DISABLE|ASYNC_ERROR_HANDLING|VERSION)"
-    r"|PYTORCH_(CUDA_)?ALLOC_CONF|MALLOC_(ARENA_MAX|TRIM_THRESHOLD_)|(TORCH\w*|CUDNN|CUBLAS)_VERSION"
+    r"|PYTORCH_(CUDA_)?ALLOC_CONF|MALLOC_(ARENA_MAX|TRIM_THRESHOLD_)|(TORCH\w*|CUDNN|CUBLAS|NVSHMEM)_VERSION"
     r"|TORCH_(HOME|EXTENSIONS_DIR|CUDA_ARCH_LIST|LOGS|DISTRIBUTED_DEBUG|SHOW_CPP_STACKTRACES|CPP_LOG_LEVEL)"
     r"|TORCH_NCCL_ASYNC_ERROR_HANDLING|TORCHELASTIC_\w+|TORCHSERVE_\w+|NUMBA_CACHE_DIR|TRITON_HOME"
 )
@@ -115,11 +129,9 @@ _LIBRARY_FOLDERS = (
 
 
 def beside(context: Context) -> Mapping[str, str]:
-    """Return additional settings that are listed but are not differences."""
+    """Return settings that the lock does not have, differences among them."""
     config = context.tree.config
-    judged = {each.path for each in commands(context)}
     found = {name: json.dumps(value, sort_keys=True) for name in _BESIDE if (value := config.get(name))}
-    found = {name: text for name, text in found.items() if name not in judged}
     locked = context.locked_env
     return found | {f"Env {name}": value for name, value in context.env.items() if locked.get(name) != value}
 

@@ -46,6 +46,27 @@ _PLUGINS_OF = {
 }
 """Those that people install for: packages load them at their import, or when they are asked for by name."""
 
+_ELSEWHERE = frozenset(
+    (
+        *("_overlapped", "_scproxy", "_winapi", "_wmi", "msvcrt", "nt", "vms_lib", "winreg"),
+        *("java", "org"),  # of Jython
+    )
+)
+"""Modules of other systems, which the standard library tries to import: subprocess `msvcrt`, pickle
+`org.python.core`. On Linux none is there, so one that is runs in nearly every program."""
+
+_TAKEN_WHERE_PRESENT = {
+    "torch": ("opt_einsum", "dill", "torch_xla"),
+    "mpmath": ("gmpy", "gmpy2"),
+    "sympy": ("flint", "gmpy2"),
+    "pandas": ("bottleneck", "numexpr"),
+    "xarray": ("bottleneck", "numbagg", "opt_einsum"),
+    "transformers": ("apex", "flash_attn", "kernels", "xformers"),
+    "diffusers": ("flash_attn", "kernels", "xformers"),
+}
+"""Modules that a locked package computes with where they are there: torch.einsum orders its products by
+opt_einsum, pandas sums by bottleneck."""
+
 _PROGRAMS = frozenset(("usr/bin", "usr/sbin"))
 """Folders of programs: ``ld.so`` there is not a module of Python, and a linker called ``ld`` hides none."""
 
@@ -77,10 +98,21 @@ def startup(context: Context) -> Iterator[Difference]:
     for path in context.added:
         is_in = f"{path}/".startswith(places)  # a zip may be a folder
         is_in = is_in or (path.endswith("._pth") and path.removesuffix("._pth") in context.tree.files)
+        is_in = is_in or _is_tried(path, context, searched)
         if is_in or _runs(path, context, sites) or _customizes(path, context, searched):
             yield Difference(f"/{path}", "runs at start", "", f"/{path}")
     yield from _plugins(context, searched)
     yield from _shadows(context)
+
+
+def _is_tried(path: str, context: Context, searched: set[str]) -> bool:
+    """Whether a file is, or is in, a module that the standard library tries to import."""
+    if (top := _module(path) or _linked(path, context)) is None:
+        return False
+    folder, name = top
+    while folder not in searched and folder:
+        folder, _, name = folder.rpartition("/")
+    return folder in searched and name in _ELSEWHERE
 
 
 def _landmarks(context: Context) -> Iterator[str]:
@@ -110,6 +142,21 @@ def unknown_plugins(context: Context) -> Iterator[str]:
             heads = re.findall(r"^\s*\[\s*(.*)", text, re.MULTILINE)
             if found := next((head for head in heads if head.startswith(tuple(groups))), None):
                 yield f"/{path} (adds to {found.rstrip(' ]')})"
+
+
+def unknown_helpers(context: Context) -> Iterator[str]:
+    """Yield added modules that a locked package computes with where they are present."""
+    names, (_, searched) = _locked_names(context), _searched(context)
+    users: dict[str, list[str]] = {}
+    for user, modules in _TAKEN_WHERE_PRESENT.items():
+        for module in modules if user in names else ():
+            users.setdefault(module, []).append(user)
+    seen = set[str]()
+    for path in context.added:
+        folder, name = _module(path) or _linked(path, context) or ("", "")
+        if name in users and folder in searched and name not in seen:
+            seen.add(name)
+            yield f"/{path} ({' and '.join(users[name])} may compute with it)"
 
 
 def _searched(context: Context) -> tuple[set[str], set[str]]:
