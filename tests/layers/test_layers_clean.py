@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 import threading
 from pathlib import Path
 from typing import IO
@@ -100,6 +101,26 @@ def test_what_cannot_be_removed_keeps_nothing_else(home: Home) -> None:
     assert str(blob) in caught.value.message
     assert [*Blobs(home).folder.iterdir()] == [blob]
     assert held(home) == {artifact.name}
+
+
+@pytest.mark.core
+def test_an_unpacked_layer_that_cannot_be_removed_is_named(home: Home) -> None:
+    """It is moved aside first, so the folder that is left is there only by another name."""
+    image(home, "one")
+    tmp = home.folder("tmp") / "unused.1" / "root"
+    tmp.mkdir(parents=True)
+    file = tmp / "file"
+    file.touch()
+    if subprocess.run(["chattr", "+i", str(file)], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file can be made immutable here")
+    try:
+        with pytest.raises(StorageError, match=r"unused\.1.*: Operation not permitted.*all else was"):
+            clean_home(Host(home, CONSOLE), everything=True)
+        assert held(home) == set()
+    finally:
+        subprocess.run(["chattr", "-i", str(file)], check=True)
+    clean_home(Host(home, CONSOLE), everything=True)
+    assert [*home.folder("tmp").iterdir()] == []
 
 
 def test_everything(home: Home) -> None:

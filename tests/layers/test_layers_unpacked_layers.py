@@ -166,6 +166,60 @@ def test_what_a_disk_has_lost_is_unpacked_again_and_not_called_changed(
             home.sweep()
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("harm", ["owner", "mark", "earlier"])
+def test_a_home_that_was_copied_or_given_to_another_user_is_unpacked_again(
+    home: Home, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    """Copies lose overlayfs's marks and the owners: what a layer hides would be seen, as another user's."""
+    layer = layer_of(home, {**FILES, "opt/.wh..wh..opq": b""})
+    folder = unpack(home, layer)
+    match harm:
+        case "owner" if os.geteuid() == 0:
+            os.chown(folder / "usr/lib/big", 4321, 4321)
+        case "mark" if os.geteuid() == 0:
+            os.removexattr(folder / "opt", unpacked_layers.OPAQUE)
+        case "earlier":
+            note = folder.with_name(f"{folder.name}.size")
+            note.write_text(note.read_text().replace(" 2:", " "))
+        case _:
+            pytest.skip("only root changes an owner")
+    said = "were unpacked by an earlier version" if harm == "earlier" else "were changed or lost"
+    assert unpack(home, layer) == folder
+    assert f"{folder}: files of this unpacked layer {said}" in capsys.readouterr().err
+    assert (folder / "usr/lib/big").stat().st_uid == os.geteuid()
+    assert os.getxattr(folder / "opt", unpacked_layers.OPAQUE) == b"y"
+
+
+@pytest.mark.parametrize("status", [1, -7, 135])
+def test_a_layer_whose_file_the_disk_lost_is_unpacked_again_after_a_failed_run(
+    home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    layer = layer_of(home, FILES)
+    folder, host = unpack(home, layer), Host(home, CONSOLE)
+    note = folder.with_name(f"{folder.name}.size")
+
+    def lost(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def read() -> str:
+        unpacked_layers.drop_unreadable(host, [folder], status)
+        return capsys.readouterr().err
+
+    assert read() == ""
+    with monkeypatch.context() as context:
+        context.setattr(os, "readv", lost)
+        if status == 1:
+            assert read() == ""  # it was read a moment ago
+            note.write_text(" ".join(note.read_text().split()[:2]))
+        assert f"{folder}/usr/" in (said := read()), said
+        assert "Input/output error: the next run unpacks this layer again" in said
+    before = folder.stat().st_ino
+    assert unpack(home, layer).stat().st_ino != before
+    assert f"{folder}: files of this unpacked layer cannot be read: it is" in capsys.readouterr().err
+    assert read() == ""
+
+
 def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:
     layer = layer_of(home, FILES)
     folder = unpack(home, layer)

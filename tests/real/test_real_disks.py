@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from reprobuild.engines.embedded import OciEngine, unpacked
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import StorageError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
@@ -26,6 +27,7 @@ from reprobuild.lock.model import Lock
 from reprobuild.oci.store import ImageStore
 from support.building import lock_for, no_context, without_debian
 from support.disk import loop_disk
+from support.small_root import small_image
 from support.wheels import put, simple_wheel, wheel_bytes
 
 pytestmark = pytest.mark.slow
@@ -125,6 +127,40 @@ def test_a_disk_that_turns_read_only_in_the_middle_of_a_build(
         subprocess.run(["e2fsck", "-fy", str(disk.file)], capture_output=True, check=False)
         disk.mount()
         assert home.build(*NAMES) == right
+        assert [*home.host.home.folder("tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("how", ["run", "selftest", "twice"])
+def test_a_file_of_an_unpacked_layer_that_the_disk_lost(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], how: str
+) -> None:
+    """A program fails on it; the next run has the file again, without help."""
+    with loop_disk(tmp_path, "btrfs") as disk:
+        home = SmallHome(disk.mounted / "home")
+        big = random.Random(1).randbytes(1 << 20).hex().encode()  # other bytes in the compressed layer
+        digest = small_image(home.host.home, big=big)
+        engine = OciEngine(home.host)
+
+        def run() -> int | None:
+            argv = ["sh", "-c", "cat /big > /dev/null"]
+            match how:
+                case "run":
+                    return engine.run(digest, argv, RunOptions())
+                case "selftest":
+                    return engine.runner(digest).run(argv, timeout=60, gpu=False).returncode
+                case _:
+                    with home.host.home.scratch("twice") as folder:
+                        return engine.recorded(digest, argv, RunOptions())(folder, {}, 60).status
+
+        assert run() == 0
+        (file,) = home.host.home.root.glob("roots/*/big")
+        disk.lose(file)
+        capfd.readouterr()
+        assert run() == 1
+        assert f"{file}: Input/output error: the next run unpacks this layer again" in capfd.readouterr().err
+        assert run() == 0
+        assert run() == 0
+        home.clean()
         assert [*home.host.home.folder("tmp").iterdir()] == []
 
 

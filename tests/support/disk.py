@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import subprocess
@@ -58,6 +59,20 @@ class LoopDisk:
     def mount(self) -> None:
         """Give its files to the tests."""
         self.run("mount", "-o", "loop", self.file, self.mounted)
+
+    def lose(self, file: Path) -> None:
+        """Change a file's bytes below btrfs, which finds that by its checksums and does not give them."""
+        piece, at, count = file.read_bytes()[8192:8256], 0, 0
+        with file.open("rb") as opened:
+            os.fsync(opened.fileno())
+            with self.file.open("r+b") as disk, mmap.mmap(disk.fileno(), 0) as found:
+                while (at := found.find(piece, at)) >= 0:
+                    found[at] ^= 1
+                    count += 1
+                found.flush()
+            # Another mount namespace may have a copy of the mount, so unmounting would not forget it.
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert count, f"{file} is not on the disk as it is"
 
     def unmount(self) -> None:
         """Write everything to the file, and leave it."""

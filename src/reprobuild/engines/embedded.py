@@ -110,6 +110,8 @@ class OciEngine:
                 )
             if status > 0:
                 sandbox.check_started(scratch, task)
+            if status:
+                unpacked_layers.drop_unreadable(self._host, layers, status)
             return status
 
     def recorded(self, reference: str, argv: Sequence[str], options: RunOptions) -> RecordedRun:
@@ -137,6 +139,7 @@ class OciEngine:
                         status, out, err = None, b"", b""
                 if status:
                     sandbox.check_started(folder, task)
+                    unpacked_layers.drop_unreadable(self._host, layers, status)
                 written = [(folder / "upper", "/"), *sandbox.written_over(folder, task.binds)]
                 points = [bind.destination for bind in task.binds]
                 return RanProgram(status=status, stdout=out, stderr=err, written=written, mount_points=points)
@@ -209,7 +212,10 @@ class OciRunner:
             self._host.home.scratch("selftest") as scratch,
         ):
             task = _as_user(task, config.get("User"), layers)
-            return sandbox.run(scratch, layers, task, timeout=timeout)
+            done = sandbox.run(scratch, layers, task, timeout=timeout)
+            if done.returncode != 0:
+                unpacked_layers.drop_unreadable(self._host, layers, done.returncode)
+            return done
 
     def gpu_missing(self) -> str | None:
         """Return why no GPU can be passed in, or None."""

@@ -132,8 +132,11 @@ class Home:
                 remove_tree(path)
             os.close(claimed)
 
-    def sweep(self) -> int:
-        """Remove leftovers of killed processes below ``tmp``; return the number of entries."""
+    def sweep(self, failures: list[StorageError] | None = None) -> int:
+        """Remove leftovers of killed processes below ``tmp``; return the number of entries.
+
+        ``failures`` gets an error for each that cannot be removed.
+        """
         removed = 0
         parent = self.folder("tmp")
         with storage_errors(parent):
@@ -143,7 +146,8 @@ class Home:
                 claimed = _claim_folder(entry)
             if claimed is None:
                 continue
-            with suppress(OSError):
+            kept: list[StorageError] = [] if failures is None else failures
+            with suppress(OSError, HostError), put_off(kept), storage_errors(entry):
                 remove_tree(entry)
             os.close(claimed)
             removed += not entry.exists()

@@ -26,7 +26,8 @@ def remove_tree(folder: Path) -> None:
         raise OSError(errno.EBUSY, "something is mounted in it", str(folder))
     try:
         _remove(folder)
-    except PermissionError:
+    except PermissionError as error:
+        error.filename = f"{folder}: {error.filename}"  # which is relative, and that of a folder moved aside
         # Not every user has subordinate ids; then there are no files of theirs either.
         if os.geteuid() == 0 or not (_removed(folder, all_ids=True) or _removed(folder, all_ids=False)):
             raise

@@ -68,6 +68,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
                     store.remove(sha256)
                     freed += size
         _forget_built(host.home, needed)
+        host.home.sweep(failures)  # unpacked layers were moved there to be removed
     if failures:
         more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
         raise StorageError(

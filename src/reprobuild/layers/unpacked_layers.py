@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import signal
 import stat
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from ..errors import ImageError, StorageError
 from ..host.descriptors import FOLDER, closing_descriptor
 from ..host.home import Home, atomic_write, put_off, storage_errors
 from ..host.host import Host
+from ..host.os_reasons import UNREADABLE
 from ..host.removal import remove_tree
 from ..host.untrusted_files import size_below
 from ..host.verified import read_kept
@@ -27,6 +30,15 @@ MOST_BYTES = 30 * 10**9
 """Of unpacked layers together: about three CUDA images. `keep_within` removes those used longest ago."""
 
 _MOST_NOTE = 1024
+_FORM, _LOST = "2", "lost"
+"""What is before the hash of `_state` in a note, and in that of a folder with files that the disk lost."""
+
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_AGAIN, _MOST_READING = 3600.0, 5.0
+"""Seconds: how often `drop_unreadable` reads a layer, and how long it reads at most."""
+
+_LOST_PAGE = (-signal.SIGBUS, 128 + signal.SIGBUS)
+"""How a program ends that the disk does not give a page of a mapped file."""
 
 OPAQUE = ("trusted" if os.geteuid() == 0 else "user") + ".overlay.opaque"
 """The mark of a folder that hides what is below; an ordinary user's mounts have another (see sandbox.py)."""
@@ -91,6 +103,53 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
         yield
 
 
+def drop_unreadable(host: Host, folders: Sequence[Path], status: int | None) -> None:
+    """Read some layers' files after a run that failed: a program does not say what the disk kept from it.
+
+    What the disk does not give is reported, and the next run unpacks that layer again. Each layer is read at
+    most once an hour, for a few seconds, unless ``status`` says that a page was lost.
+    """
+    is_lost = status in _LOST_PAGE
+    end = time.monotonic() + (3600 if is_lost else _MOST_READING)
+    for folder in folders:
+        with suppress(StorageError, OSError, ValueError, IndexError):
+            note = read_kept(_size_file(folder), _MOST_NOTE).decode("ascii").split()
+            if not is_lost and 0 <= time.time() - float((*note, "0")[2]) < _READ_AGAIN:
+                continue
+            fault = _read_all(folder, end)
+            if fault is not None:
+                reason = os.strerror(fault.errno or 0)
+                host.console.warn(f"{fault.filename}: {reason}: the next run unpacks this layer again")
+                atomic_write(_size_file(folder), f"{note[0]} {_LOST}:".encode(), sync=False)
+            elif time.monotonic() < end:
+                text = f"{note[0]} {note[1]} {int(time.time())}"
+                atomic_write(_size_file(folder), text.encode(), sync=False)
+
+
+def _read_all(folder: Path, end: float) -> OSError | None:
+    """Read all files of a folder, until some time; return the error for the first that the disk lost."""
+    faults: list[OSError] = []
+    buffer = bytearray(1 << 20)
+
+    def refused(error: OSError) -> None:
+        if error.errno in UNREADABLE:
+            faults.append(error)
+
+    for top, _, files in os.walk(folder, onerror=refused):
+        for name in files:
+            path = f"{top}/{name}"
+            try:
+                with closing_descriptor(os.open(path, _TO_READ)) as descriptor:
+                    while stat.S_ISREG(os.fstat(descriptor).st_mode) and os.readv(descriptor, [buffer]):
+                        pass
+            except OSError as error:
+                error.filename = path  # read(2) does not say it
+                refused(error)
+            if faults or time.monotonic() >= end:
+                return faults[0] if faults else None
+    return faults[0] if faults else None
+
+
 def remove_unused(home: Home, wanted: Collection[str], failures: list[StorageError]) -> int:
     """Remove the folders of layers that are neither ``wanted``, by digest, nor in use; return their bytes.
 
@@ -152,7 +211,7 @@ def _remove(home: Home, folder: Path) -> int:
 
 def _keep(root: Path, final: Path, size: int) -> None:
     root.rename(final)
-    atomic_write(_size_file(final), f"{size} {_state(final)}".encode(), sync=False)
+    atomic_write(_size_file(final), f"{size} {_FORM}:{_state(final)}".encode(), sync=False)
 
 
 def _fault(folder: Path) -> str | None:
@@ -166,8 +225,11 @@ def _fault(folder: Path) -> str | None:
         return f"are not known: {note.name}: {os.strerror(error.errno or 0)}"
     except (ValueError, IndexError):
         return f"are not known: {note.name} is damaged"
+    form, _, state = noted.rpartition(":")
+    if form != _FORM:
+        return "cannot be read" if form == _LOST else "were unpacked by an earlier version"
     try:
-        return None if noted == _state(folder) else "were changed or lost"
+        return None if state == _state(folder) else "were changed or lost"
     except OSError as error:
         return f"cannot be read: {os.strerror(error.errno or 0)}"
 
@@ -186,8 +248,12 @@ def _drop_damaged(host: Host, folder: Path) -> None:
 
 
 def _state(folder: Path) -> str:
-    """Return a hash of the name, mode, size and time of all that is in a folder."""
-    digest = hashlib.sha256()
+    """Return a hash of the name, mode, owner, size and time of all that is in a folder.
+
+    With it are the marks that overlayfs reads: a copy may have lost them, and another user's have another
+    name. So a home that was copied, restored or given to another user is unpacked anew where it must be.
+    """
+    digest = hashlib.sha256(OPAQUE.encode())
 
     def add(path: bytes) -> None:
         try:
@@ -196,9 +262,12 @@ def _state(folder: Path) -> str:
             return
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
-            facts = (status.st_mode, status.st_size, status.st_mtime_ns)
-            digest.update(b"%s\0%o %d %d\n" % (entry.name, *facts))
+            owner = (status.st_uid, status.st_gid)
+            facts = (status.st_mode, *owner, status.st_size, status.st_mtime_ns)
+            digest.update(b"%s\0%o %d %d %d %d\n" % (entry.name, *facts))
             if stat.S_ISDIR(status.st_mode):
+                if OPAQUE in os.listxattr(entry.path, follow_symlinks=False):
+                    digest.update(b"opaque\n")
                 add(entry.path)
         digest.update(b"\n")
 
