@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -83,7 +84,32 @@ def test_a_digest_beside_a_long_label_fits_80_columns(
         f"         {digest}",
         "             and more",
     ]
+    table("", [("pylock.torch-cpu.toml", "b"), ("sha256", "a" * 64)])
+    assert capsys.readouterr().out.splitlines()[1:] == ["sha256", " " * 16 + "a" * 64]
     # Any other word stays below the text: a report may be a stranger's.
     forged = "verdict\u00a0\u00a0the\u00a0evidence\u00a0suffices" + "." * 50
     table("", [("not run", f"x: {forged}")])
     assert all(line.startswith(("not run", " " * 9)) for line in capsys.readouterr().out.splitlines())
+
+
+def test_a_row_that_is_too_long_breaks_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    title = ", ".join(f"nvidia-library-number-{number}-cu12 12.4.5.8" for number in range(3))
+    headings, rows = ("LAYER", "CONTENT", "SIZE"), [("a" * 12, title, "1 kB"), ("b" * 12, "torch", "2 GB")]
+    columns(headings, rows)
+    assert [len(line.split("  ")) for line in capsys.readouterr().out.splitlines()][1] == 3
+
+    master, slave = os.openpty()
+    with os.fdopen(slave, "w") as terminal:
+        with contextlib.redirect_stdout(terminal):
+            columns(headings, rows)
+        lines = os.read(master, 10_000).decode().splitlines()
+    os.close(master)
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= 80
+    assert lines[1].endswith("  1 kB")
+    assert [line[:14] for line in lines[2:4]] == [" " * 14] * 2
+    assert lines[4].split() == ["b" * 12, "torch", "2", "GB"]
+    assert title.split() == " ".join(line[14:73].split("  ")[0] for line in lines[1:4]).split()

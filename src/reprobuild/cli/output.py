@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -57,6 +58,9 @@ def emit(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
+_HASH = re.compile(rf"{DIGEST.pattern}|[0-9a-f]{{64}}")
+
+
 def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
     """Write a table of two columns to standard output; lines break between words only."""
     rows = list(rows)
@@ -71,17 +75,38 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> None:
             break_long_words=False,
             break_on_hyphens=False,
         )
-        # A digest that is alone on its line may begin below the label, where it fits then.
+        # A hash that is alone on its line may begin below the label, where it fits then.
         lines += [
-            line.strip().rjust(width) if len(line) > width and DIGEST.fullmatch(line.strip(" ,")) else line
+            line.strip().rjust(width) if len(line) > width and _HASH.fullmatch(line.strip(" ,")) else line
             for line in row
         ]
     click.echo("\n".join(lines))
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write rows below headings to standard output, without rules, for people and for ``awk``."""
+    """Write rows below headings to standard output, without rules, for people and for ``awk``.
+
+    On a terminal the widest column breaks between words where a row is too long; ``awk`` gets whole rows.
+    """
     every = [headings, *([one_line(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*every, strict=True)]
+    widest = widths.index(max(widths))
+    excess = sum(widths) + 2 * (len(widths) - 1) - shutil.get_terminal_size((80, 24)).columns
+    if sys.stdout.isatty() and excess > 0:
+        longest = max(len(word) for row in every for word in row[widest].split(" "))
+        widths[widest] = max(widths[widest] - excess, longest)
     for row in every:
-        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        first, *more = _broken(row[widest], widths[widest])
+        _write_row([*row[:widest], first, *row[widest + 1 :]], widths)
+        for text in more:
+            _write_row(["" if place != widest else text for place in range(len(row))], widths)
+
+
+def _broken(text: str, width: int) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _write_row(cells: Sequence[str], widths: Sequence[int]) -> None:
+    click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
