@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from conftest import needs
+from reprobuild.errors import HostError
+from reprobuild.host import repository as module
 from reprobuild.twice.receipt.project import code_of
 from support.git_server import commit, git
 from support.git_server import repository as made
@@ -90,3 +93,17 @@ def test_a_repository_that_has_no_objects_fetches_none(repository: Path, trap: P
                 each.unlink()
     code_of(repository)
     assert not (trap.parent / "ran").exists()
+
+
+@pytest.mark.parametrize("name", [".git/HEAD", ".git/index", ".gitattributes"])
+def test_a_pipe_in_a_repository_is_an_error_that_names_it(
+    repository: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that ran in the folder may have left it."""
+    monkeypatch.setattr(module, "_SECONDS", 1.0)
+    (repository / name).unlink(missing_ok=True)
+    os.mkfifo(repository / name)
+    touched(repository)
+    with pytest.raises(HostError, match="here: git did not read the repository within 1 s") as refused:
+        code_of(repository)
+    assert "is a pipe" in refused.value.hint

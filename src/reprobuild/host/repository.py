@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import HostError
 from . import process
 
 _OF_A_REPOSITORY = (
@@ -25,7 +26,7 @@ _OF_A_REPOSITORY = (
 
 _COMPARING = ("core.autocrlf", "core.eol", "core.fileMode", "core.symlinks", "core.checkStat")
 """Settings of a repository that say how its files are compared."""
-_SECONDS = 120
+_SECONDS = 50.0
 
 
 def git_environment(*, fetches: bool) -> dict[str, str]:
@@ -53,7 +54,10 @@ class Repository:
 
 @contextmanager
 def repository_at(folder: Path) -> Iterator[Repository | None]:
-    """Open the repository that a folder is in; None where it is in none, or git is not installed."""
+    """Open the repository that a folder is in; None where it is in none, or git is not installed.
+
+    Raises `HostError` where git does not answer in time, and so does `Repository.ask`.
+    """
     git, plain = process.which("git"), git_environment(fetches=False)
     found = git and _places(git, folder, plain)
     if not git or not found:
@@ -99,5 +103,7 @@ def _places(git: str, folder: Path, env: dict[str, str]) -> tuple[Path, Path, Pa
 
 def _ask(git: str, folder: Path, env: dict[str, str], words: list[str] | tuple[str, ...]) -> bytes | None:
     command = [git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", str(folder), *words]
-    done = process.run(command, env=env, check=False, timeout=_SECONDS)
+    slow = "its disk is slow, or a file of git in it is a pipe, which never answers: look into its .git"
+    with process.named_when_stopped(HostError, f"{folder}: git did not read the repository", slow=slow):
+        done = process.run(command, env=env, check=False, timeout=_SECONDS)
     return done.stdout if done.returncode == 0 else None
