@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from reprobuild.errors import RepeatError
 from reprobuild.host.removal import remove_tree
 from reprobuild.twice import written
 from reprobuild.twice.evidence import Evidence
@@ -140,3 +142,22 @@ def test_more_files_than_are_compared_are_told(tmp_path: Path, monkeypatch: pyte
         (tmp_path / f"{number}.txt").write_text("x")
     found, whole = written_files(tmp_path, "/code", NOON, Ignored())
     assert (len(found), whole) == (2, False)
+
+
+def nested(folder: Path) -> None:
+    """Make folders whose path is longer than the system takes, as a program does that goes on from each."""
+    held = os.open(folder, os.O_DIRECTORY)
+    for _ in range(30):
+        os.mkdir("d" * 200, dir_fd=held)
+        below = os.open("d" * 200, os.O_DIRECTORY, dir_fd=held)
+        os.close(held)
+        held = below
+    os.close(held)
+
+
+@pytest.mark.parametrize("read", [wrote, lambda folder: cached_files(folder, "/code")])
+def test_folders_deeper_than_a_path_are_refused(tmp_path: Path, read: Callable[[Path], object]) -> None:
+    nested(tmp_path)
+    with pytest.raises(RepeatError, match="the program left folders nested too deep to read: ddd"):
+        read(tmp_path)
+    remove_tree(tmp_path)

@@ -18,6 +18,8 @@ from ..errors import BuildError
 
 MOST_PATHS = 2_000_000
 """More than ten times as many as the largest images have."""
+LONGEST_PATH = 4095
+"""Bytes of a path that the system takes; a program that goes on from each folder can leave longer ones."""
 
 
 def walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
@@ -36,6 +38,10 @@ def walk(root: Path) -> Iterator[tuple[str, os.stat_result]]:
                 if count > MOST_PATHS:
                     raise BuildError(f"{root.name}: holds more than {MOST_PATHS} files")
                 path = f"{top}/{entry.name}" if top else entry.name
+                if len(os.fsencode(entry.path)) > LONGEST_PATH:
+                    raise BuildError(
+                        f"{root.name}: folders in it are nested too deep to read: {top.partition('/')[0]}/…"
+                    )
                 found = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(found.st_mode):
                     todo.append(path)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import RepeatError
+from ..host.untrusted_files import LONGEST_PATH
 from . import databases, event_files
 from .checkpoints import tensors
 from .evidence import Evidence
@@ -145,6 +147,11 @@ def _below(folder: Path) -> Iterator[Path]:
         below = todo.pop()
         with os.scandir(below) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
+        if any(len(os.fsencode(each.path)) > LONGEST_PATH for each in found):
+            raise RepeatError(
+                f"the program left folders nested too deep to read: {below.relative_to(folder).parts[0]}/…",
+                hint=f"have it remove them at its end: a path can have {LONGEST_PATH:,} bytes",
+            )
         if not found and below != folder:
             yield below
         yield from (Path(each.path) for each in found if not each.is_dir(follow_symlinks=False))
