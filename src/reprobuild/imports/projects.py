@@ -51,7 +51,7 @@ def read_setup_py(file: Path) -> SetupCall:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise RequestError(f"{file}: not valid Python: {error}") from None
+        raise RequestError(f"{file}: not valid Python: {str(error) or 'it is nested too deeply'}") from None
     calls = [
         node
         for node in ast.walk(tree)
