@@ -22,7 +22,7 @@ globals().update(fixtures_of("support.team_files"))
         ("setup(", "not valid Python"),
         ("x = 1", "has 0 calls of setup()"),
         ("(" * 5000 + ")" * 5000, "not valid Python"),
-        ("-" * 100_000 + "1", r"not valid Python: \S"),
+        ("-" * 100_000 + "1", "not valid Python: "),
         ("\0", "has null characters"),
         ("setup(name='a b')", "is not a requirement"),
     ],

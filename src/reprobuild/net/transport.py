@@ -117,7 +117,13 @@ class _Answer(requests.Response):
             if self._paced is not None:
                 most = _MOST_LINES + 2 * (chunk_size or 0) + (1 + _LINES_PER_BYTE) * arrived
                 self._paced.most = most
-            piece = next(pieces, None)
+            try:
+                piece = next(pieces, None)
+            except ValueError as error:
+                if isinstance(error, requests.RequestException):
+                    raise
+                # urllib3 takes a chunk of -5 bytes for one, and http.client does not read it.
+                raise requests.exceptions.ChunkedEncodingError(f"not a valid answer: {error}") from None
             if piece is None:
                 return
             arrived += len(piece)
