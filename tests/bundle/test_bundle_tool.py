@@ -58,7 +58,7 @@ def test_both_releases_of_debian_can_install_it(tmp_path: Path, monkeypatch: pyt
     asked: list[DebianRequest] = []
     resolutions: list[tuple[list[str], Resolution]] = []
 
-    def resolve_debian(wanted: DebianRequest, **_: object) -> tuple[object, ...]:
+    def resolve_debian(wanted: DebianRequest, _: object) -> tuple[object, ...]:
         asked.append(wanted)
         return (libc,)
 
@@ -66,14 +66,14 @@ def test_both_releases_of_debian_can_install_it(tmp_path: Path, monkeypatch: pyt
         resolutions.append((wanted, resolution))
         return (wheel,)
 
-    monkeypatch.setattr(module, "resolve_debian", resolve_debian)
+    monkeypatch.setattr(module, "resolve_debian_unless_known", resolve_debian)
     monkeypatch.setattr(module, "resolve_python", resolve_python)
     monkeypatch.setattr(module, "archive_entry", lambda package, **_: f"Package: {package.name}\n")
     monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "12", "1"))
     found = tool(host)
-    assert [(each.suite, each.python) for each in asked] == list(HOSTS.items())
+    assert {(each.suite, each.python) for each in asked} == set(HOSTS.items())
     assert {"crun", "mmdebstrap", "mount"} <= set(asked[0].apt)
-    assert [each.request.python for _, each in resolutions] == ["3.11", "3.13", "3.12"]
+    assert {each.request.python for _, each in resolutions} == {"3.11", "3.13", "3.12"}
     wanted, resolution = resolutions[0]
     assert any(text.startswith("zstandard==") for text in wanted)
     assert not any("pytest" in text for text in wanted)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -26,7 +26,8 @@ from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage, Wheel
 from ..net.session import session
 from ..request.model import Request
-from ..resolve.debian import DebianRequest, resolve_debian
+from ..resolve.debian import DebianRequest
+from ..resolve.known_debian import resolve_debian_unless_known
 from ..resolve.resolution import Resolution
 from ..resolve.target import TargetPython, glibc_here, glibc_of
 from ..resolve.uv_command import resolve_python
@@ -58,7 +59,7 @@ def tool(host: Host) -> Tool:
     """
     store = Store(host.home)
     host.console.step("resolving what reprobuild itself needs to run")
-    locks = list(_locks(host))
+    locks = _locks(host)
     texts: dict[str, bytes] = {}
     members: list[Member] = []
     for lock in locks:
@@ -77,15 +78,21 @@ def tool(host: Host) -> Tool:
     return Tool(members=tuple(members), texts=texts, pythons=pythons)
 
 
-def _locks(host: Host) -> Iterator[Lock]:
-    """Yield a lock for each host, of what installs reprobuild and not of an image."""
+def _locks(host: Host) -> list[Lock]:
+    """Return a lock for each host, of what installs reprobuild and not of an image."""
     here = ".".join(platform.python_version_tuple()[:2])
-    for suite, python in HOSTS.items():
-        wanted = DebianRequest(suite=suite, architecture=architecture(), python=python, apt=PROGRAMS)
-        debian = resolve_debian(wanted, keep={}, console=host.console)
-        yield _lock(suite, python, debian, glibc_of(debian), host)
+    with workers(len(HOSTS)) as pool:
+        found = list(pool.map(partial(_lock_of_debian, host=host), HOSTS.items()))
     if here not in HOSTS.values():
-        yield _lock("bookworm", here, (), glibc_here(), host)
+        found.append(_lock("bookworm", here, (), glibc_here(), host))
+    return found
+
+
+def _lock_of_debian(release: tuple[str, str], *, host: Host) -> Lock:
+    suite, python = release
+    wanted = DebianRequest(suite=suite, architecture=architecture(), python=python, apt=PROGRAMS)
+    debian = resolve_debian_unless_known(wanted, host)
+    return _lock(suite, python, debian, glibc_of(debian), host)
 
 
 def _lock(

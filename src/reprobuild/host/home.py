@@ -27,7 +27,9 @@ from .ext4_spread import spread_below
 from .os_reasons import FULL, SCARCE, UNREADABLE
 from .removal import remove_tree
 
-Folder = Literal["store", "layers", "oci", "roots", "reports", "pushed", "built", "tmp", "evidence", "locks"]
+Folder = Literal[
+    "store", "layers", "oci", "roots", "reports", "pushed", "built", "resolved", "tmp", "evidence", "locks"
+]
 
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _ELSE = (

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 from pathlib import Path
 from shutil import copyfile
 from urllib.parse import unquote
@@ -116,6 +117,11 @@ class Apt:
             except (KeyError, ValueError):
                 found[name] = datetime.max.replace(tzinfo=UTC)
         return found
+
+    def releases(self) -> list[str]:
+        """Return the SHA-256 of each archive's signed list, as the mirrors gave it."""
+        lists = sorted((self._folder / "state/lists").glob("*_InRelease"))
+        return [sha256(file.read_bytes()).hexdigest() for file in lists]
 
     def names(self) -> list[str]:
         """Return the names of all packages of the archives."""

@@ -44,13 +44,13 @@ class DebianRequest:
 
 
 def resolve_debian(
-    wanted: DebianRequest, *, keep: Mapping[str, str], console: Console
+    wanted: DebianRequest, *, keep: Mapping[str, str], console: Console, releases: list[str] | None = None
 ) -> tuple[DebianPackage, ...]:
     """Return the packages to install, closure included, without recommended ones.
 
-    ``keep`` has the versions, by name, that shall stay where the archive still offers them. Raises
-    `HostError` without apt or a mirror; `ResolveError` when the archive cannot be read or verified, or has
-    not what is wanted.
+    ``keep`` has the versions, by name, that shall stay where the archive still offers them. ``releases`` is
+    given the SHA-256 of each archive's signed list. Raises `HostError` without apt or a mirror;
+    `ResolveError` when the archive cannot be read or verified, or has not what is wanted.
     """
     dated = None if wanted.as_of is None else dated_mirrors(wanted.suite, wanted.as_of)
     served = mirrors(wanted.suite) if dated is None else dated
@@ -69,6 +69,8 @@ def resolve_debian(
             dated=dated is not None,
         )
         apt.update()
+        if releases is not None:
+            releases += apt.releases()
         if wanted.as_of is not None and dated is None:
             _check_date(wanted.suite, wanted.as_of, apt.states())
         names = apt.names()
