@@ -163,6 +163,9 @@ def test_a_program_that_captures_a_cuda_graph_is_recorded_around_it(
     parts = [part[0] for record in records for part in record.get("parts", ())]
     assert parts.count("not recorded: what a CUDA graph computes") == 1
     assert "random cuda:0" in parts
+    (gpus,) = (record for record in records if record["k"] == "gpus")
+    assert gpus["GPU"] == "NVIDIA H100 80GB HBM3 (132 multiprocessors)"
+    assert gpus["cuDNN"] == "91900"
     assert not any("tensors of type" in part for part in parts)
 
 

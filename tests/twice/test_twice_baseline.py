@@ -73,6 +73,24 @@ def test_on_another_kind_distances_are_told(kept: Path) -> None:
     assert not against(read_baseline(kept), run(1.0, torch="2.14.0")).holds
 
 
+def test_another_gpu_is_another_kind(tmp_path: Path) -> None:
+    """What a program computed on an H100 need not have the bits of an A100; only where it used one."""
+
+    def on(gpu: str, *losses: float) -> ProgramRun:
+        found = run(*losses)
+        (stream,) = found.streams
+        stream.torch = {**stream.torch, **({"GPU": gpu, "driver": "580.1", "cuDNN": "91900"} if gpu else {})}
+        return found
+
+    write_baseline(tmp_path / "golden.repeat", on("H100", 1.0, 0.5), Ignored())
+    kept = read_baseline(tmp_path / "golden.repeat")
+    assert against(kept, on("H100", 1.0, 0.5)).holds
+    assert not against(kept, on("H100", 1.0, 0.51)).holds
+    found = against(kept, on("A100", 1.0, 0.5 + 2**-24))
+    assert found.kinds == ("GPU H100, here A100",)
+    assert found.holds
+
+
 def test_another_output_is_told(kept: Path) -> None:
     found = against(read_baseline(kept), run(1.0, 0.5, stdout=("other",)))
     assert (found.holds, found.output) == (False, ("standard output",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from reprobuild.errors import RepeatError
 from reprobuild.twice import records
+from reprobuild.twice.first_difference import machine_of
 from reprobuild.twice.records import read_records
 
 PROCESS = {
@@ -37,6 +39,23 @@ def test_steps_and_calls_are_read_in_their_order(tmp_path: Path) -> None:
     (stream,) = read_records(written(tmp_path, PROCESS, STEP, CALL, CALL, {"k": "end", "hooks": True}))
     assert (stream.label, stream.hooks, stream.cut) == ("rank 0", True, False)
     assert [moment.label for moment in stream.moments] == ["step 0 (SGD)", "call 0 of Net", "call 1 of Net"]
+
+
+def test_the_gpus_that_a_process_used_are_facts_of_its_machine(tmp_path: Path) -> None:
+    torch = {
+        "k": "torch",
+        "torch": "2.13.0",
+        "python": "3.11.2",
+        "threads": 1,
+        "cpu": "x",
+        "deterministic": True,
+    }
+    gpus = {"k": "gpus", "GPU": "NVIDIA H100 (132 multiprocessors)", "driver": "", "cuDNN": "91900"}
+    streams = read_records(written(tmp_path, PROCESS, torch, STEP, gpus))
+    assert machine_of(streams)["GPU"] == "NVIDIA H100 (132 multiprocessors)"
+    assert "driver" not in machine_of(streams), "a driver that is not known is none"
+    launcher = replace(streams[0], torch={"torch": "2.13.0"})
+    assert machine_of([launcher, *streams])["GPU"] == "NVIDIA H100 (132 multiprocessors)"
 
 
 def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:

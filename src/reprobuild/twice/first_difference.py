@@ -68,10 +68,15 @@ class EndDifference:
     told: str
 
 
+_MACHINE = ("torch", "python", "cpu", "threads", "deterministic", "GPU", "driver", "cuDNN")
+
+
 def machine_of(streams: Sequence[Stream]) -> dict[str, str]:
     """Return the kind of machine that a run says it was on."""
-    found = next((stream.torch for stream in streams if stream.torch), {})
-    return {key: found[key] for key in ("torch", "python", "cpu", "threads", "deterministic") if key in found}
+    found: dict[str, str] = {}
+    for stream in streams:  # a launcher need not use the GPUs that its ranks do
+        found = {**stream.torch, **found}
+    return {key: found[key] for key in _MACHINE if found.get(key)}
 
 
 def kinds_apart(one: Mapping[str, str], other: Mapping[str, str], word: str) -> tuple[str, ...]:

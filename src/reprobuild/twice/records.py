@@ -158,6 +158,7 @@ class Stream:
 _KEYS: Mapping[str, frozenset[str]] = {
     "process": frozenset(("k", "format", "rank", "worker", "name", "argv")),
     "torch": frozenset(("k", "torch", "python", "threads", "cpu", "deterministic")),
+    "gpus": frozenset(("k", "GPU", "driver", "cuDNN")),
     "rank": frozenset(("k", "rank")),
     "names": frozenset(("k", "group", "names")),
     "start": frozenset(("k", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
@@ -275,8 +276,9 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
     places: dict[int, ProgramLine] = {}
     for record in records:
         match record["k"]:
-            case "torch":
-                stream.torch = {key: _text(str(value)) for key, value in record.items() if key != "k"}
+            case "torch" | "gpus":
+                facts = {key: _text(str(value), 300) for key, value in record.items() if key != "k"}
+                stream.torch = {**stream.torch, **facts}
             case "rank" if not stream.rank:
                 stream.rank = _text(record["rank"], 20)
             case "names":

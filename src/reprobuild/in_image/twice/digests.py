@@ -10,6 +10,7 @@ import random
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from . import device_hash
@@ -269,3 +270,14 @@ def of_generators(torch: Any) -> dict[str, str]:
         for number, state in enumerate(torch.cuda.get_rng_state_all()):
             found[f"cuda:{number}"] = of_tensor(torch, state).hex()[:32]
     return found
+
+
+def gpus(torch: Any) -> dict[str, str]:
+    """Return the GPUs that are visible, each with its multiprocessors, the driver (or nothing), and cuDNN."""
+    found = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+    names = ", ".join(f"{each.name} ({each.multi_processor_count} multiprocessors)" for each in found)
+    try:
+        driver = Path("/sys/module/nvidia/version").read_text("utf-8").strip()
+    except OSError:  # WSL has no such module
+        driver = ""
+    return {"GPU": names[:300], "driver": driver[:100], "cuDNN": str(torch.backends.cudnn.version())}

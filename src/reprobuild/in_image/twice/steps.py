@@ -68,9 +68,16 @@ class Recorder:
         self._schedulers: list[weakref.ref[Any]] = []
         self._scalers: list[weakref.ref[Any]] = []
         self._spent = 0.0
+        self._gpus_told = False
         self._last = time.perf_counter()
         self.between: list[Callable[[int], object]] = []
         """Called with the number of the next record after each; the trace turns itself on and off there."""
+
+    def tell_gpus(self) -> None:
+        """Say once which GPUs the program uses, where other bits may be right; to ask starts none."""
+        if not self._gpus_told and self._torch.cuda.is_initialized():
+            self._gpus_told = True
+            self._writer.write({"k": "gpus", **digests.gpus(self._torch)})
 
     # --- what the hooks call ---
 
@@ -264,6 +271,7 @@ class Recorder:
             self.ordinal += 1
             return
         self._writer.tell_rank()
+        self.tell_gpus()
         parts, self._parts = self._parts, []
         parts += [
             [f"not recorded: tensors of type {kind}", "", ""]
@@ -371,14 +379,16 @@ def install(torch: Any) -> None:
     at_exit(
         writer,
         [(optimizers._global_optimizer_pre_hooks, first), (optimizers._global_optimizer_post_hooks, second)],
+        recorder.timed(recorder.tell_gpus),
     )
 
 
-def at_exit(writer: Writer, hooks: list[tuple[Any, Any]]) -> None:
-    """Write a last record, which says whether the hooks are still in their places."""
+def at_exit(writer: Writer, hooks: list[tuple[Any, Any]], tell_gpus: Callable[[], None]) -> None:
+    """Write the last records: the GPUs, and whether the hooks are still in their places."""
     import atexit  # noqa: PLC0415
 
     def end() -> None:
+        tell_gpus()
         writer.write({"k": "end", "hooks": all(handle.id in places for places, handle in hooks)})
 
     atexit.register(end)
