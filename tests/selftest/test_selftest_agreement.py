@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
+from reprobuild.in_image.selftest.registry import CHECKS
 from reprobuild.selftest.agreement import compare, ulp
 from support.reports import OTHER, a_check, floats, report, with_bits
 
@@ -80,11 +82,22 @@ def test_the_other_gpus_are_part_of_the_kind_where_they_are_used() -> None:
         assert compare(report(one, gpu={"devices": "A"}), report(two, gpu={"devices": "B"}))[0].state == state
 
 
-def test_nccl_s_algorithm_is_part_of_the_kind_of_its_check_alone() -> None:
-    for name, state in (("ranks-nccl", "not comparable"), ("matmul", "differs")):
+def test_every_check_that_counts_the_gpus_has_all_of_them_in_its_kind() -> None:
+    counting = {name for name, check in CHECKS.items() if "device_count" in check.run.__code__.co_names}
+    assert counting == {"ranks-nccl", "sums-nccl", "torch-seed", "generator-state"}
+    for name in counting:
         one, two = (with_bits(bits, device="cuda", name=name) for bits in ("b" * 64, OTHER))
-        gpu = {"nccl_algo": "allreduce:tree"}
-        assert compare(report(one), report(two, gpu=gpu))[0].state == state
+        found = compare(report(one, gpu={"devices": "A"}), report(two, gpu={"devices": "A; A"}))
+        assert found[0].state == "not comparable", name
+
+
+def test_nccl_s_version_and_algorithm_are_part_of_the_kind_of_its_checks_alone() -> None:
+    by_nccl = {name for name in CHECKS if name.endswith("-nccl")}
+    for name in (*by_nccl, "matmul"):
+        one, two = (with_bits(bits, device="cuda", name=name) for bits in ("b" * 64, OTHER))
+        for gpu in ({"nccl_algo": "allreduce:tree"}, {"nccl": "2.28.9"}):
+            state = compare(report(one), report(two, gpu=gpu))[0].state
+            assert state == ("not comparable" if name in by_nccl else "differs"), (name, gpu)
 
 
 def test_golden_results_are_comparable_on_all_machines_with_the_same_versions() -> None:

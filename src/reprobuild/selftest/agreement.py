@@ -92,13 +92,14 @@ def _machine(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
         gpu: Mapping[str, Any] = report.scope.get("gpu") or {}
         return {
             "torch": torch,
+            "CUDA": str(versions.get("cuda")),
             "cuDNN": str(versions.get("cudnn")),
             "GPU": str(gpu.get("name")),
             "multiprocessors": str(gpu.get("sm_count")),
             **{name: _setting(gpu, key) for name, key in _SETTINGS.items()},
             "cuBLAS workspace": str(gpu.get("cublas_workspace")),
             "cuBLASLt workspace": f"{gpu.get('cublaslt_workspace')}, unified: {gpu.get('cublaslt_unified')}",
-            **(_nccl(gpu) if check.name == "ranks-nccl" else {}),
+            **(_nccl(gpu) if check.name in _BY_NCCL else {}),
             **({"GPUs": _setting(gpu, "devices")} if check.name in _OF_ALL_GPUS else {}),
         }
     return {
@@ -120,7 +121,8 @@ _SETTINGS = {
     "highest clock in MHz": "max_sm_mhz",
     "power limit in mW": "power_limit_mw",
 }
-_OF_ALL_GPUS = ("ranks-nccl", "torch-seed")
+_BY_NCCL = ("ranks-nccl", "sums-nccl")
+_OF_ALL_GPUS = (*_BY_NCCL, "torch-seed", "generator-state")
 """The checks that run on every GPU, not on the first alone."""
 
 
