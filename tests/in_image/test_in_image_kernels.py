@@ -107,6 +107,30 @@ def test_choices_of_another_kind_are_not_taken(key: str, value: object, tmp_path
         cache.lookup(["a"], "mm", "(8, 8)", list)
 
 
+def test_choices_for_a_gpu_that_the_driver_does_not_name_are_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without NVML, which NVIDIA_DRIVER_CAPABILITIES=compute alone leaves out."""
+    monkeypatch.undo()
+    torch: Any = SimpleNamespace(
+        __version__="2.13.0+cu130",
+        version=SimpleNamespace(git_version="c0ffee", cuda="13.0"),
+        backends=SimpleNamespace(cpu=SimpleNamespace(get_cpu_capability=lambda: "AVX2")),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setattr(kernels, "named_by_driver", list)
+    monkeypatch.setattr(kernels, "DEVICES", tmp_path)
+    assert kernels.gpus() == []
+    (tmp_path / "nvidia0").touch()
+    assert kernels.gpus() == [kernels.UNKNOWN]
+    record = {**RECORD, "kind": kernels.kind()}
+    (tmp_path / "kernels.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match="the driver does not name this machine's GPU"):
+        kernels.Lock(str(tmp_path / "kernels.json")).mine()
+    torch.version.cuda = None
+    assert kernels.gpus() == []
+
+
 def test_without_a_record_everything_is_refused(tmp_path: Path) -> None:
     modules = Modules()
     kernels.install(f"locked:{tmp_path}/none.json", modules)

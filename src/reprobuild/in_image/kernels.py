@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 FILE = "/opt/reprobuild/kernels.json"
 CACHES = {"inductor": "TORCHINDUCTOR_CACHE_DIR", "triton": "TRITON_CACHE_DIR"}
+DEVICES, NODES = Path("/dev"), ("nvidia[0-9]*", "dxg", "nvmap")
+"""Where a GPU's nodes are; WSL and Jetson boards have others."""
+UNKNOWN = "a GPU of an unknown model"
 KIND = "kind.json"
 """The file of a folder of `record` that says where the choices were made."""
 CHOICE = re.compile(
@@ -69,7 +72,16 @@ def kind() -> dict[str, Any]:
 
 
 def gpus() -> list[str]:
-    """Return the names of this machine's NVIDIA GPUs, each once, from the driver's library."""
+    """Return the names of this machine's NVIDIA GPUs, each once; `UNKNOWN` where there are some without."""
+    found = named_by_driver()
+    with_cuda = sys.modules["torch"].version.cuda is not None
+    if not found and with_cuda and any(list(DEVICES.glob(pattern)) for pattern in NODES):
+        return [UNKNOWN]
+    return found
+
+
+def named_by_driver() -> list[str]:
+    """Return what the driver's library for management says; it need not be there, or may fail."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
@@ -240,6 +252,11 @@ class Lock:
         """Return the choices of this kind of machine. Raises ValueError, OSError."""
         found = records(Path(self.file).read_text("utf-8"), self.file)
         here = kind()
+        if UNKNOWN in here["gpus"]:
+            raise ValueError(
+                "the driver does not name this machine's GPU: libnvidia-ml.so.1 is missing or fails "
+                "(NVIDIA_DRIVER_CAPABILITIES=compute,utility hands it in)"
+            )
         for each in found:
             if each["kind"] == here:
                 choices: dict[str, Any] = each["choices"]
