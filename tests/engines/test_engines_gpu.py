@@ -349,7 +349,8 @@ def test_mig_needs_cdi(dev: Path, driver: Path, tmp_path: Path) -> None:
 )
 def test_other_kinds_of_machine_need_cdi(tmp_path: Path, driver: Path, node: str, named: str) -> None:
     """In WSL there is no /dev/nvidia0; on a Jetson it is for the screen."""
-    (tmp_path / "nvidia0").symlink_to("/dev/zero")
+    for name in ("nvidia0", "nvidiactl"):
+        (tmp_path / name).symlink_to("/dev/zero")
     assert str(gpu_access([], tmp_path)).startswith(f"{tmp_path}/nvidia-uvm is missing")
     (tmp_path / node).symlink_to("/dev/zero")
     assert str(gpu_access([], tmp_path)).startswith(named)
@@ -367,7 +368,13 @@ def test_the_caller_s_choice_of_gpus_is_passed_on(
     # Slurm's for a job without GPUs; an invalid one hides those after it (CUDA C++ Programming Guide).
     for hidden in ("", "-1", "NoDevFiles", "none", "-1,0"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-        assert gpu_access([cdi], dev) == "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
+        expected = f"CUDA_VISIBLE_DEVICES is {hidden!r}, which hides all GPUs of this machine"
+        assert gpu_access([cdi], dev) == expected
+    (cdi / "nvidia.yaml").unlink()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
+    assert gpu_access([], dev) == (
+        "CUDA_VISIBLE_DEVICES is '2,0', but this machine has 2 GPUs, counted from 0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -375,6 +382,7 @@ def test_the_caller_s_choice_of_gpus_is_passed_on(
     [
         (["nvidia0", "nvidia1"], "no NVIDIA GPU on this machine"),
         (["nvidia-uvm"], "nvidia-modprobe -u -c0 loads it"),
+        (["nvidiactl"], "nvidiactl is missing: nobody has started the driver"),
     ],
 )
 def test_a_missing_node_is_a_reason(dev: Path, driver: Path, gone: list[str], reason: str) -> None:
@@ -383,6 +391,20 @@ def test_a_missing_node_is_a_reason(dev: Path, driver: Path, gone: list[str], re
     access = gpu_access([], dev)
     assert isinstance(access, str)
     assert reason in access
+
+
+def test_a_node_that_the_user_may_not_open_is_named(
+    dev: Path, driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a site gives GPUs to the members of a group alone; root may open everything."""
+    denied = {"nvidia1"}
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name not in denied)
+    assert isinstance(gpu_access([], dev), GpuAccess), "the other may be used"
+    denied.add("nvidia0")
+    assert str(gpu_access([], dev)).startswith(f"you may not read and write {dev}/nvidia0: ")
+    denied.clear()
+    denied.add("nvidiactl")
+    assert str(gpu_access([], dev)).startswith(f"you may not read and write {dev}/nvidiactl: ")
 
 
 def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reprobuild.engines.gpu import GpuAccess
 from reprobuild.errors import FetchError, HostError
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.host.sandbox import Bind, Device
 from reprobuild.pipeline import steps
 from reprobuild.pipeline.preflight import doctor
 from reprobuild.pipeline.preflight.doctor import Driver, examine
@@ -20,6 +22,7 @@ from reprobuild.pipeline.steps import _check_gpus
 from reprobuild.selftest.run import Gpu
 from support.hosts import quiet_host
 from support.locks import LOCK
+from support.nvidia_smi import NODE
 
 if TYPE_CHECKING:
     from support.commands import Call
@@ -95,6 +98,74 @@ exit 14
     )
     found = doctor.driver()
     assert found == Driver("535.54.03", "12.2", (("Quadro P4000", "6.1" if "," in knows else "[N/A]"),))
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "good"),
+    [
+        (9, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", False),
+        (18, "Failed to initialize NVML: Driver/library version mismatch", False),
+        (6, "No devices were found", False),
+        (15, "Unable to determine the device handle for GPU0000:01:00.0: GPU is lost.", None),
+    ],
+)
+def test_a_driver_that_runs_no_program_is_told_before_the_download(
+    smi: Path, tmp_path: Path, status: int, said: str, good: bool | None
+) -> None:
+    smi.write_text(f'#!/bin/sh\necho "{said}"\nexit {status}\n')
+    found = {each.name: each for each in doctor.examine_gpus(None)}
+    assert found["driver"].good is good
+    assert said in found["driver"].text
+    if good is False:
+        with pytest.raises(HostError, match=rf"--gpu require: nvidia-smi: nvidia-smi exited with {status}: "):
+            _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
+
+
+@pytest.mark.parametrize(
+    ("access", "reason"),
+    [
+        (
+            GpuAccess(devices=[Device(path="/dev/nvidia5", source=Path("/nowhere/nvidia5"))]),
+            "/nowhere/nvidia5, ",
+        ),
+        (GpuAccess(devices=[Device(path="nvidia0", source=Path("nvidia0"))]), "nvidia0, "),
+        (
+            GpuAccess(devices=[NODE], binds=[Bind(source=Path("/nowhere/libcuda.so.1"), destination="/x")]),
+            "/nowh",
+        ),
+        (
+            GpuAccess(devices=[NODE], hooks={"createContainer": [{"path": "/nowhere/nvidia-cdi-hook"}]}),
+            "/nowh",
+        ),
+        (GpuAccess(devices=[]), "the CDI file for nvidia.com/gpu names no device"),
+    ],
+    ids=["node", "relative", "library", "hook", "nothing"],
+)
+def test_a_cdi_file_that_is_out_of_date_is_told_before_the_download(
+    smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, access: GpuAccess, reason: str
+) -> None:
+    """As after an update of the driver, which takes away the libraries that the file names."""
+    monkeypatch.setattr(doctor, "gpu_access", lambda: access)
+    (found,) = doctor.examine_gpus(None)
+    assert (found.good, found.text.startswith(reason)) == (False, True)
+    assert "nvidia-ctk cdi generate" in found.hint
+    with pytest.raises(HostError, match="--gpu require: "):
+        _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
+
+
+def test_a_broken_cdi_file_is_one_finding_among_others(
+    smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> GpuAccess:
+        raise HostError("/etc/cdi/nvidia.yaml: not a valid CDI specification", hint="regenerate it")
+
+    monkeypatch.setattr(doctor, "gpu_access", broken)
+    with pytest.raises(HostError, match="not a valid CDI"):
+        doctor.examine_gpus(None)  # an image is not begun
+    (*others, found) = examine(None, Host(Home(tmp_path), Console(quiet=True)))
+    assert others
+    assert (found.good, found.hint) == (False, "regenerate it")
+    assert found.text.startswith("/etc/cdi/nvidia.yaml: ")
 
 
 @pytest.mark.parametrize("gpu", ["auto", "require"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.engines.gpu import GpuAccess
+from reprobuild.host.sandbox import Device
 from reprobuild.pipeline.preflight import doctor
 
 SMI = """#!/bin/sh
@@ -21,6 +22,9 @@ esac
 """
 
 
+NODE = Device(path="/dev/nvidia0", source=Path("/dev/null"))
+
+
 @pytest.fixture
 def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A driver that knows CUDA 12.4, and a GPU that can be handed in."""
@@ -29,5 +33,5 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(SMI.replace("CUDA |", "12.4 |"))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=()))
+    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=[NODE]))
     return program

@@ -32,6 +32,11 @@ _LIBRARY_FOLDERS = ("/usr/local/nvidia/lib64", "/run/opengl-driver/lib", "/usr/l
 _ELSEWHERE = {"dxg": "a GPU in WSL", "nvmap": "a GPU of a Jetson board"}
 """Nodes of machines whose GPU needs others than /dev/nvidia*, and libraries of other names
 (NVIDIA/nvidia-container-toolkit, pkg/nvcdi)."""
+_NEEDED = {
+    "nvidiactl": "nobody has started the driver since this machine's start (nvidia-modprobe -c0 makes it)",
+    "nvidia-uvm": "the driver's memory module is not loaded (nvidia-modprobe -u -c0 loads it)",
+}
+"""What every CUDA program opens beside its GPU, and what to do where it is missing."""
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
 _TMPFS_BYTES = 64 << 20
@@ -67,9 +72,8 @@ def gpu_access(
     """
     visible = visible_devices()
     # The first that is not valid hides all after it (CUDA C++ Programming Guide); Slurm's word is NoDevFiles.
-    first = visible.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
-    if not re.fullmatch(r"\d+|(GPU|MIG)-.+", first):
-        return "CUDA_VISIBLE_DEVICES hides all GPUs of this machine"
+    if not re.fullmatch(r"\d+|(GPU|MIG)-.+", _first(visible)):
+        return _hidden(visible, "which hides all GPUs of this machine")
     devices = _cdi_devices(cdi_folders)
     if devices:
         return _from_cdi(devices, visible)
@@ -87,9 +91,8 @@ def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | 
         return f"no NVIDIA GPU on this machine (no {dev}/nvidia0, and no CDI file for {KIND})"
     if any(proc.glob("driver/nvidia/capabilities/gpu*/mig/gi*")):
         return f"MIG needs CDI: {generate}"
-    uvm = dev / "nvidia-uvm"
-    if uvm not in nodes:
-        return f"{uvm} is missing: the driver's memory module is not loaded (nvidia-modprobe -u -c0 loads it)"
+    if (problem := _problem_of_nodes(dev, nodes, visible)) is not None:
+        return problem
     libraries = _driver_libraries()
     if "libcuda.so.1" not in libraries:
         return (
@@ -106,6 +109,43 @@ def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | 
         ],
         env={"LD_LIBRARY_PATH": _LIBRARY_FOLDER, **visible},
     )
+
+
+def _problem_of_nodes(dev: Path, nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
+    """Return why a CUDA program could not open what it needs, or None."""
+    gpus = [node for node in nodes if re.fullmatch(r"nvidia\d+", node.name)]
+    count = len(gpus)
+    if _first(visible).isdecimal() and int(_first(visible)) >= count:
+        return _hidden(visible, f"but this machine has {count} GPU{'s' * (count > 1)}, counted from 0")
+    for name, remedy in _NEEDED.items():
+        if dev / name not in nodes:
+            return f"{dev / name} is missing: {remedy}"
+    denied = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
+    # CUDA leaves out single GPUs that it may not open.
+    needed = denied if {*gpus} <= {*denied} else [node for node in denied if node.name in _NEEDED]
+    return (
+        f"you may not read and write {needed[0]}: `ls -l {needed[0]}` shows its owner and group"
+        if needed
+        else None
+    )
+
+
+def _first(visible: Mapping[str, str]) -> str:
+    return visible.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+
+
+def _hidden(visible: Mapping[str, str], why: str) -> str:
+    return f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, {why}"
+
+
+def not_there(access: GpuAccess) -> str | None:
+    """Return why a container with this access cannot start, or has no GPU: a CDI file may be out of date."""
+    hooks = [Path(str(call["path"])) for calls in access.hooks.values() for call in calls]
+    paths = [*(device.source for device in access.devices), *(bind.source for bind in access.binds), *hooks]
+    for path in paths:
+        if not path.is_absolute() or not path.exists():
+            return f"{path}, which the CDI file for {KIND} names, is missing"
+    return None if access.devices else f"the CDI file for {KIND} names no device"
 
 
 def gpu_missing() -> str | None:

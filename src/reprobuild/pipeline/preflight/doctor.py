@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...engines.gpu import gpu_access
+from ...engines.gpu import gpu_access, not_there
 from ...engines.select import taker
 from ...errors import HostError
 from ...host import control_groups, limits, namespaces, process, sandbox
@@ -21,6 +21,10 @@ from ...host.host import Host
 from ...lock.model import UNPACKED, Lock
 from ...net.index_settings import ca_bundle
 from .image_needs import Needs, is_known, needs_of
+
+_BROKEN = re.compile(r"nvidia-smi exited with (6|9|18)\b")
+"""No GPU found, no driver loaded, or another version loaded than installed: no CUDA program runs then
+(docs.nvidia.com/deploy/nvidia-smi, and nvmlReturn_t of its nvml-api)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +66,20 @@ def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
         *(_engine(name, host) for name in ("docker", "podman")),
     ]
     needs = None if lock is None else needs_of(lock)
-    return (*found, *_said(needs), *examine_gpus(needs))
+    return (*found, *_said(needs), *_gpus_or_fault(needs))
 
 
 def examine_for(needs: Needs, host: Host) -> tuple[Finding, ...]:
     """Check the requirements of running an existing image. Changes nothing; works offline."""
     found = [_disk(None, host.home), *(_engine(name, host) for name in ("docker", "podman"))]
-    return (*found, *_said(needs), *examine_gpus(needs))
+    return (*found, *_said(needs), *_gpus_or_fault(needs))
+
+
+def _gpus_or_fault(needs: Needs | None) -> list[Finding]:
+    try:
+        return examine_gpus(needs)
+    except HostError as error:
+        return [Finding("GPU", good=False, text=error.message, hint=error.hint)]
 
 
 def driver() -> Driver | str:
@@ -109,16 +120,19 @@ def _asked(program: str, *query: str) -> list[str]:
 
 
 def examine_gpus(needs: Needs | None) -> list[Finding]:
-    """Check the GPUs and the driver, for any image or for one."""
+    """Check the GPUs and the driver, for any image or for one. Raises `HostError` for a bad CDI file."""
     access, found = gpu_access(), driver()
-    if isinstance(access, str) and isinstance(found, str):
-        return [Finding("GPU", good=None, text=access)]
     if isinstance(access, str):
-        return [Finding("GPU", good=False, text=access)]
+        return [Finding("GPU", good=None if isinstance(found, str) else False, text=access)]
+    if (lacking := not_there(access)) is not None:
+        remedy = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
+        return [Finding("GPU", good=False, text=lacking, hint=remedy)]
     if isinstance(found, str):
+        broken = _BROKEN.search(found) is not None
+        remedy = "restart the machine, or load the driver that is installed; or use --gpu off"
         return [
-            Finding("GPU", good=True, text="can be passed to a container"),
-            Finding("driver", good=None, text=found),
+            Finding("GPU", good=None if broken else True, text="can be passed to a container"),
+            Finding("driver", good=False if broken else None, text=found, hint=remedy if broken else ""),
         ]
     gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
     known = f"{found.version}, supports CUDA up to {found.cuda}"
