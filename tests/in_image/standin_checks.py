@@ -3,7 +3,8 @@
     python standin_checks.py SELFTEST.PY [NAME ...]    # of all checks, or of some
 
 Output: JSON, an object {"CHECK": [status, reason, notes]}; "CHECK: OPERATION" with that operation out of
-order; "CHECK: misspelt" with a name in its lines for a GPU misspelt.
+order; "CHECK: misspelt" with a name in its lines for a GPU misspelt; "CHECK: without LINE" with a line left
+out that lets one stream wait for another.
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ MUTATED = {
 """A name in the lines of each for a GPU, to be misspelt: the check must then fail."""
 
 
+REFUSED = {"attention-long": "bmm"}
+"""An operation that raises on the GPU, which is not to be taken for one that is missing."""
+WAITS = {
+    "two-streams": (
+        "stream.wait_stream(torch.cuda.current_stream())",
+        "torch.cuda.current_stream().wait_stream(stream)",
+    ),
+}
+"""Lines by which a stream waits for another, to be left out: the check must then fail."""
+
+
 COMPUTED = {
     "split-k": ("mm Float", "mm Half", "mm BFloat16", "addmm Float", "addmm Half", "addmm BFloat16"),
     "torch-seed": ("uniform_ Float cuda:0", "uniform_ Float cuda:1", "normal_ Float cuda:1"),
@@ -99,7 +111,7 @@ COMPUTED = {
         "_fused_adamw_ Float",
     ),
     "subnormals-cuda": ("div Float", "mul Float", "sqrt Float", "div Double", "sqrt Double"),
-    "attention-long": ("_fused_sdp_choice BFloat16",),
+    "attention-long": ("_fused_sdp_choice BFloat16 cuda:0 is_causal", "tril "),
     "two-streams": ("mm Float", "relu Float"),
 }
 """What each must have computed on a GPU, of which type: one that leaves it out passes, and proves nothing."""
@@ -135,10 +147,18 @@ def misspelt(text: str, check: str, name: str) -> str:
     return f"{text[:place]}{name}_misspelt{text[place + len(name) :]}"
 
 
+def without(text: str, line: str) -> str:
+    """Return the program with a line left out."""
+    if text.count(line) != 1:
+        raise ValueError(f"{line} is there {text.count(line)} times")
+    return text.replace(line, "pass")
+
+
 def left_out(name: str, computed: list[str], replays: int) -> dict[str, list[Any]]:
     """Return what a check has not done on the GPU, of `COMPUTED` and `REPLAYS`."""
     done = {what: any(line.startswith(what) for line in computed) for what in COMPUTED.get(name, ())}
     done["its graph's replays"] = replays >= REPLAYS.get(name, 0)
+    done["a wait of one stream for another"] = not any("not waited for" in line for line in computed)
     return {f"{name} lacks {what}": ["missing", "", computed] for what, there in done.items() if not there}
 
 
@@ -153,8 +173,9 @@ def main() -> None:
     standin: Any = sys.modules["standin"]
     found = {}
 
-    def faults(broken: set[str]) -> None:
-        library.standin_faults(*(" ".join(each).encode() for each in (RACING, REFUSING, broken)))
+    def faults(broken: set[str], refused: str = "") -> None:
+        every = (RACING, {*REFUSING, refused}, broken)
+        library.standin_faults(*(" ".join(each).encode() for each in every))
         os.environ["STANDIN_BROKEN"] = " ".join(broken)  # for the processes that a check starts
 
     @contextlib.contextmanager
@@ -163,8 +184,8 @@ def main() -> None:
             faults({BROKEN["under-load"]})
             yield
 
-    def run(program: Any, name: str, label: str, broken: set[str]) -> None:
-        faults(broken if name != "under-load" else set())
+    def run(program: Any, name: str, label: str, broken: set[str], refused: str = "") -> None:
+        faults(broken if name != "under-load" else set(), refused)
         busy = program.busy_gpu
         if broken and name == "under-load":
             program.busy_gpu = functools.partial(breaking_under_load, busy)
@@ -195,6 +216,10 @@ def main() -> None:
             run(selftest, name, f"{name}: {BROKEN[name]}", {BROKEN[name]})
         if name in MUTATED:
             run(load("mutated", misspelt(text, name, MUTATED[name])), name, f"{name}: misspelt", set())
+        if name in REFUSED:
+            run(selftest, name, f"{name}: {REFUSED[name]} raises", set(), REFUSED[name])
+        for line in WAITS.get(name, ()):
+            run(load("mutated", without(text, line)), name, f"{name}: without {line}", set())
     library.standin_faults(b"", b"", b"")
     if "split-k" in wanted:  # as where another library of the second process sets a flag
         matmul = sys.modules["torch"].backends.cuda.matmul

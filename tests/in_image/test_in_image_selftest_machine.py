@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,26 @@ def test_the_kernels_of_torch_2_0_are_known_by_its_configuration(monkeypatch: py
     )
     monkeypatch.setattr(machine, "torch", old)
     assert machine.cpu_capability() == "AVX2"
+
+
+def test_a_gpu_that_is_not_seen_is_explained_in_torch_s_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch warns of a driver that is too old or broken, and says nothing of GPUs that are hidden."""
+    old = "CUDA initialization: The NVIDIA driver on your system is too old (found version 11040)."
+
+    def too_old() -> bool:
+        warnings.warn(f"{old} (Triggered internally at CUDAFunctions.cpp:108.)", UserWarning, stacklevel=2)
+        return False
+
+    cuda = SimpleNamespace(is_available=too_old)
+    monkeypatch.setattr(machine, "torch", SimpleNamespace(cuda=cuda, version=SimpleNamespace(cuda="12.1")))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert machine.gpu_missing() == old
+    cuda.is_available = bool
+    assert machine.gpu_missing() == machine.NOT_SEEN
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    assert machine.gpu_missing() == f"{machine.NOT_SEEN} (CUDA_VISIBLE_DEVICES is '7')"
+    cuda.is_available = lambda: True
+    assert machine.gpu_missing() == ""
 
 
 class Told:

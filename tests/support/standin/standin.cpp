@@ -15,8 +15,10 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -52,6 +54,25 @@ void select(DeviceIndex index) {
   if (index >= 0) current = index;
 }
 
+// --- streams: work is over when it returns, but what it waits for is noted, as CUDA would have to be told ---
+
+using Clock = std::map<c10::StreamId, uint64_t>;  // how much of each stream's work has been waited for
+thread_local c10::StreamId stream = 0;
+struct Order {
+  std::map<c10::StreamId, Clock> streams;
+  Clock processor;
+  std::map<const void*, std::pair<c10::StreamId, uint64_t>> written;  // by whom memory was written last, and when
+} order;
+std::mutex lock;
+
+void wait(Clock& one, const Clock& other) {
+  for (const auto& [id, time] : other) one[id] = std::max(one[id], time);
+}
+
+void wait_for_all(Clock& one) {
+  for (const auto& each : order.streams) wait(one, each.second);
+}
+
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   DeviceType type() const override { return DeviceType::CUDA; }
   Device getDevice() const override {
@@ -65,24 +86,40 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   }
   void setDevice(Device to) const override { select(to.index()); }
   void uncheckedSetDevice(Device to) const noexcept override { current = to.index() < 0 ? 0 : to.index(); }
-  Stream getStream(Device on) const noexcept override { return Stream(Stream::DEFAULT, on); }
-  Stream getDefaultStream(Device on) const override { return getStream(on); }
+  Stream getStream(Device on) const noexcept override { return Stream(Stream::UNSAFE, on, stream); }
+  Stream getDefaultStream(Device on) const override { return Stream(Stream::DEFAULT, on); }
   Stream getStreamFromGlobalPool(Device on, bool) const override { return getStream(on); }
   Stream getNewStream(Device on, int) const override { return getStream(on); }
-  Stream exchangeStream(Stream stream) const noexcept override { return stream; }
-  DeviceIndex deviceCount() const noexcept override { return static_cast<DeviceIndex>(gpus()); }
-  // Nothing is ever pending: each operation is over when it returns.
-  void record(void** event, const Stream&, const DeviceIndex, const c10::EventFlag) const override {
-    static char one;
-    *event = &one;
+  Stream exchangeStream(Stream to) const noexcept override {
+    Stream before = getStream(to.device());
+    stream = to.id();
+    return before;
   }
-  void block(void*, const Stream&) const override {}
+  DeviceIndex deviceCount() const noexcept override { return static_cast<DeviceIndex>(gpus()); }
+  void record(void** event, const Stream& on, const DeviceIndex, const c10::EventFlag) const override {
+    std::lock_guard<std::mutex> held(lock);
+    if (!*event) *event = new Clock;
+    *static_cast<Clock*>(*event) = order.streams[on.id()];
+  }
+  void block(void* event, const Stream& on) const override {
+    std::lock_guard<std::mutex> held(lock);
+    if (event) wait(order.streams[on.id()], *static_cast<Clock*>(event));
+  }
   bool queryEvent(void*) const override { return true; }
   bool queryStream(const Stream&) const override { return true; }
-  void destroyEvent(void*, const DeviceIndex) const noexcept override {}
-  void synchronizeStream(const Stream&) const override {}
-  void synchronizeEvent(void*) const override {}
-  void synchronizeDevice(const DeviceIndex) const override {}
+  void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Clock*>(event); }
+  void synchronizeStream(const Stream& on) const override {
+    std::lock_guard<std::mutex> held(lock);
+    wait(order.processor, order.streams[on.id()]);
+  }
+  void synchronizeEvent(void* event) const override {
+    std::lock_guard<std::mutex> held(lock);
+    if (event) wait(order.processor, *static_cast<Clock*>(event));
+  }
+  void synchronizeDevice(const DeviceIndex) const override {
+    std::lock_guard<std::mutex> held(lock);
+    wait_for_all(order.processor);
+  }
   void recordDataPtrOnStream(const c10::DataPtr&, const Stream&) const override {}
 };
 
@@ -211,8 +248,9 @@ at::Tensor renamed(const at::Tensor& tensor, Device to) {
 struct Faults {
   std::set<std::string> racing, refusing, broken;
 } faults;  // without the flag; with it; always
-std::set<std::string> called;  // "mm Half cuda:1": what was computed of which type, and where
-std::mutex lock;
+std::set<std::string> called;  // "mm Half cuda:1": what was computed of which type, and where; the flags that were on
+
+using Pairs = std::vector<std::pair<at::Tensor, at::Tensor>>;  // GPU's, CPU's
 
 void nudge(const at::Tensor& tensor) {
   static thread_local std::mt19937_64 random{std::random_device{}()};
@@ -220,6 +258,29 @@ void nudge(const at::Tensor& tensor) {
   auto one = tensor.view(-1).narrow(0, static_cast<int64_t>(random() % tensor.numel()), 1);
   // By at least 0.1 and as much as it is: a check of the precision of a whole matrix has to see it, too.
   one.add_(one.sign(), 0.1).mul_(2.0 + 0.01 * static_cast<double>(random() % 1000)).add_(1e-3);
+}
+
+const void* memory_of(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cuda() && !tensor.is_sparse() ? tensor.storage().data() : nullptr;
+}
+
+// Whether all that has written these tensors has been waited for. This is the stream's next work.
+bool in_order(const Pairs& pairs) {
+  Clock& mine = order.streams[stream];
+  wait(mine, order.processor);
+  mine[stream]++;
+  bool all = true;
+  for (const auto& pair : pairs) {
+    auto found = order.written.find(memory_of(pair.first));
+    if (found == order.written.end() || !found->first) continue;
+    auto [by, when] = found->second;
+    all = all && mine[by] >= when;
+  }
+  return all;
+}
+
+void has_written(const at::Tensor& tensor) {
+  if (auto* place = memory_of(tensor)) order.written[place] = {stream, order.streams[stream][stream]};
 }
 
 // CUDA sorts what these accumulate, whatever the flag says (pytorch/pytorch#55827); the CPU's kernels race.
@@ -237,8 +298,6 @@ struct Sorted {
 };
 
 // --- every operation: its arguments renamed, the CPU's kernel, its results renamed back ---
-
-using Pairs = std::vector<std::pair<at::Tensor, at::Tensor>>;  // GPU's, CPU's
 
 void follow(const Pairs& pairs) {
   // What was written into may have another size, or other memory.
@@ -281,12 +340,14 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
 #endif
   auto arguments = torch::jit::pop(*stack, schema.arguments().size());
   Pairs pairs;
+  std::vector<at::Tensor> changed;
   Device device(DeviceType::CUDA, current);
-  bool told = false;
+  bool told = false, crosses = false;
   auto given = [&](const at::Tensor& tensor) {
     TORCH_CHECK(
         !tensor.defined() || tensor.is_cuda() || !tensor.dim() || !strict.count(name),
         "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!");
+    crosses = crosses || (tensor.defined() && tensor.is_cpu());
     if (!tensor.defined() || !tensor.is_cuda()) return tensor;
     if (!told) device = tensor.device();
     told = true;
@@ -302,6 +363,10 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
   };
   for (size_t at = 0; at < arguments.size(); at++) {
     auto& value = arguments[at];
+    const auto* alias = schema.arguments()[at].alias_info();
+    if (alias && alias->isWrite() && value.isTensor()) changed.push_back(value.toTensor());
+    if (alias && alias->isWrite() && value.isTensorList())
+      for (const auto& tensor : value.toTensorVector()) changed.push_back(tensor);
     bool generator = schema.arguments()[at].type()->str().find("Generator") != std::string::npos;
     if (value.isTensor()) {
       value = given(value.toTensor());
@@ -327,9 +392,19 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
       value = cpu_of(default_draws(device.index()));
     }
   }
-  for (const auto& pair : pairs) {
+  std::string on;
+  for (size_t at = 0; at < arguments.size(); at++)
+    if (arguments[at].isBool() && arguments[at].toBool()) on += " " + schema.arguments()[at].name();
+  // Without non_blocking, a copy from or to the processor's memory ends before the processor goes on.
+  bool waits = name == "_local_scalar_dense" || name == "nonzero" || (name == "copy_" && crosses && on.empty());
+  {
     std::lock_guard<std::mutex> held(lock);
-    called.insert(name + " " + c10::toString(pair.first.scalar_type()) + " " + pair.first.device().str());
+    for (const auto& pair : pairs)
+      called.insert(name + " " + c10::toString(pair.first.scalar_type()) + " " + pair.first.device().str() + on);
+    if (!in_order(pairs)) {
+      race = true;
+      called.insert("not waited for: " + name);
+    }
   }
   for (auto& value : arguments) stack->push_back(value);
   {
@@ -343,16 +418,23 @@ void on_the_cpu(const c10::OperatorHandle& operation, c10::DispatchKeySet, torch
       if (tensor.defined() && pair.second.is_same(tensor)) return pair.first;
     return renamed(tensor, device);
   };
+  std::vector<at::Tensor> results;
   for (auto& value : torch::jit::pop(*stack, schema.returns().size())) {
     if (value.isTensor()) {
-      value = back(value.toTensor());
+      results.push_back(back(value.toTensor()));
+      value = results.back();
     } else if (value.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(back(tensor));
+      for (const at::Tensor& tensor : list) results.push_back(tensor);
       value = list;
     }
     stack->push_back(std::move(value));
   }
+  std::lock_guard<std::mutex> held(lock);
+  for (const auto& tensor : results) has_written(tensor);
+  for (const auto& tensor : changed) has_written(tensor);
+  if (waits) wait(order.processor, order.streams[stream]);
 }
 
 torch::CppFunction boxed() { return torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>(); }
@@ -449,6 +531,24 @@ int standin_call_driver() {
     return 1;
   }
   return 0;
+}
+
+int64_t standin_stream() { return standin::stream; }
+
+void standin_set_stream(int64_t id) { standin::stream = id; }
+
+// What a stream, or the processor (below 0), waits for: an event, or all of a stream, or of all streams (below 0).
+void* standin_record(int64_t id) {
+  std::lock_guard<std::mutex> held(standin::lock);
+  auto* clock = new standin::Clock;
+  if (id < 0) standin::wait_for_all(*clock);
+  else *clock = standin::order.streams[id];
+  return clock;
+}
+
+void standin_wait(int64_t id, void* event) {
+  std::lock_guard<std::mutex> held(standin::lock);
+  standin::wait(id < 0 ? standin::order.processor : standin::order.streams[id], *static_cast<standin::Clock*>(event));
 }
 
 void standin_select(int index) {

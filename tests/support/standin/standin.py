@@ -9,11 +9,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 LIBRARY = os.environ.get("STANDIN", "")
 H100 = SimpleNamespace(
@@ -29,25 +28,30 @@ H100 = SimpleNamespace(
 
 
 class Stream:
-    """All work is over when it returns, so a stream is a name alone."""
+    """All work is over when it returns; a stream is what the library notes an order for."""
+
+    known: ClassVar[dict[int, Stream]] = {}
 
     def __init__(self, device: Any = None, priority: int = 0, **given: int) -> None:
         self.device_index = given.get("device_index", 0)
-        self.stream_id = given.get("stream_id", id(self))
+        self.stream_id = given.get("stream_id", len(self.known))
+        self.known[self.stream_id] = self
         self.device_type, self.cuda_stream = 1, self.stream_id
         self.device = sys.modules["torch"].device("cuda", self.device_index)
 
     def wait_stream(self, other: Any) -> None:
-        assert isinstance(other, Stream)
+        self.wait_event(other.record_event())
 
     def record_event(self, event: Any = None) -> Any:
         event = event or Event()
         event.record(self)
         return event
 
-    def wait_event(self, _: Any) -> None: ...
+    def wait_event(self, event: Any) -> None:
+        event.wait(self)
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        self.record_event().synchronize()
 
     def query(self) -> bool:
         return True
@@ -63,17 +67,25 @@ class Stream:
 
 
 class Event:
-    """A time."""
+    """A time, and what a stream had done by then."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self.at = 0.0
+        self.done: int | None = None
 
-    def record(self, _: Any = None) -> None:
+    def record(self, stream: Any = None) -> None:
         self.at = time.perf_counter()
+        stream = stream or sys.modules["torch"].cuda.current_stream()
+        self.done = STATE.library.standin_record(stream.stream_id)
 
-    def wait(self, _: Any = None) -> None: ...
+    def wait(self, stream: Any = None) -> None:
+        stream = stream or sys.modules["torch"].cuda.current_stream()
+        if self.done:
+            STATE.library.standin_wait(stream.stream_id, self.done)
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        if self.done:
+            STATE.library.standin_wait(PROCESSOR, self.done)
 
     def query(self) -> bool:
         return True
@@ -82,7 +94,8 @@ class Event:
         return float(other.at - self.at) * 1e3
 
 
-STATE = SimpleNamespace(capturing=False, replays=0)
+STATE = SimpleNamespace(capturing=False, replays=0, library=None)
+PROCESSOR = ALL = -1
 COPIES = ("aten::copy_", "aten::_to_copy", "aten::_local_scalar_dense")
 
 
@@ -116,6 +129,7 @@ def graphs(torch: Any) -> type:  # noqa: C901 -- two small classes
         def capture_end(self) -> None:
             self.capture.__exit__(None, None, None)
             STATE.capturing = False
+            torch.cuda.synchronize()  # here it was done, and not noted alone
 
         def replay(self) -> None:
             STATE.replays += 1
@@ -161,7 +175,10 @@ def generators(torch: Any, standin: Any) -> tuple[type, Any]:
 
 def put_in(torch: Any) -> None:
     """Have torch say what its build for CUDA says on a machine with H100s."""
-    standin = ctypes.CDLL(LIBRARY)
+    standin = STATE.library = ctypes.CDLL(LIBRARY)
+    standin.standin_record.restype, standin.standin_stream.restype = ctypes.c_void_p, ctypes.c_int64
+    standin.standin_record.argtypes = standin.standin_set_stream.argtypes = [ctypes.c_int64]
+    standin.standin_wait.argtypes = [ctypes.c_int64, ctypes.c_void_p]
     standin.standin_start()
     standin.standin_faults(b"", b"", os.environ.get("STANDIN_BROKEN", "").encode())
     started = []  # in which process torch has initialised CUDA
@@ -197,7 +214,7 @@ def put_in(torch: Any) -> None:
         "_cuda_setDevice": select,
         "_cuda_exchangeDevice": select,
         "_cuda_maybeExchangeDevice": select,
-        "_cuda_synchronize": lambda: None,
+        "_cuda_synchronize": lambda: standin.standin_wait(PROCESSOR, standin.standin_record(ALL)),
         "_cuda_getCurrentRawStream": lambda _: 0,
         "_cuda_getArchFlags": lambda: "sm_90",
         "_cuda_getCompiledVersion": lambda: 13_000,
@@ -205,7 +222,7 @@ def put_in(torch: Any) -> None:
         "_host_emptyCache": lambda: None,
     }.items():
         setattr(torch._C, name, value)
-    cuda, thread = torch.cuda, threading.local()
+    cuda = torch.cuda
     Graph, default = graphs(torch), Stream(stream_id=0)  # noqa: N806 -- a class
 
     torch.Generator, generator = generators(torch, standin)
@@ -217,9 +234,9 @@ def put_in(torch: Any) -> None:
 
     for name, value in {
         "get_device_properties": lambda device=None: asked(H100),
-        "current_stream": lambda device=None: asked(getattr(thread, "stream", default)),
+        "current_stream": lambda device=None: asked(Stream.known[standin.standin_stream()]),
         "default_stream": lambda device=None: default,
-        "set_stream": lambda stream: setattr(thread, "stream", stream),
+        "set_stream": lambda stream: standin.standin_set_stream(stream.stream_id),
         "is_current_stream_capturing": capturing,
         "default_generators": defaults,
         "_exchange_device": select,

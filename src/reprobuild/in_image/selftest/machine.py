@@ -14,17 +14,22 @@ from .libraries import np, torch
 from .nvml import Management, bus_of, shared_by_mps
 
 SCHEMA = 3
+NOT_SEEN = "no GPU is visible here, or its driver is too old for this torch"
 
 
 def gpu_missing() -> str:
     """Return why CUDA cannot be tested here, or nothing when it can."""
     if torch.version.cuda is None:
         return "this build of torch has no CUDA"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of a missing driver; the reason is in the report
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
         if torch.cuda.is_available():
             return ""
-    return "no GPU is visible here, or its driver is too old for this torch"
+    # Where the driver is too old, or broken, torch warns of it; of a GPU that is hidden it says nothing.
+    reasons = [str(each.message).partition(" (Triggered internally")[0] for each in said]
+    reason = "; ".join(dict.fromkeys(reasons))[:500] or NOT_SEEN
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return reason if visible is None else f"{reason} (CUDA_VISIBLE_DEVICES is {visible[:100]!r})"
 
 
 def cpu_capability() -> str:
