@@ -140,8 +140,10 @@ def step():
 
 step()
 graph, side = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
 with torch.cuda.stream(side):
     step()
+torch.cuda.current_stream().wait_stream(side)
 with torch.cuda.graph(graph):
     step()
 graph.replay()
@@ -156,7 +158,7 @@ def test_a_program_that_captures_a_cuda_graph_is_recorded_around_it(
     (tmp_path / "records").mkdir()
     recorded = {"REPROBUILD_TWICE": str(tmp_path / "records"), "PYTHONPATH": str(tmp_path / "site")}
     done = run(python, "-c", "import twice\n" + CAPTURE, env={**env, **recorded})
-    assert (done.returncode, "warning" in done.stderr) == (0, False), done.stderr[-3000:]
+    assert (done.returncode, "twice: warning" in done.stderr) == (0, False), done.stderr[-3000:]
     (file,) = (tmp_path / "records").glob("*.jsonl")
     records = [json.loads(line) for line in file.read_text().splitlines()]
     assert sum(record["k"] == "step" for record in records) == 3, "all but the captured one"
