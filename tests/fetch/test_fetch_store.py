@@ -120,14 +120,14 @@ def test_partials_are_removed_but_for_those_at_work(store: Store) -> None:
             assert partial is not None
             partial.file.write(b"half")
     with store.partial("0" * 64):
-        assert store.remove_partials() == 4
+        assert store.remove_partials([]) == 4
     assert store.partial_size("0" * 64) == 4
     assert store.partial_size("1" * 64) == 0
 
 
 def test_an_empty_store_can_be_asked(store: Store) -> None:
     assert store.sizes() == {}
-    assert store.remove_partials() == 0
+    assert store.remove_partials([]) == 0
     store.remove(DIGEST)
 
 

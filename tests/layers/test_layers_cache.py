@@ -92,7 +92,7 @@ def test_what_no_image_needs_is_forgotten_and_no_blob_is_touched(home: Home) -> 
     manifest.write_bytes(b"{}")
     before = sorted(Blobs(home).folder.iterdir())
     size = (home.folder("layers") / "gone.json").stat().st_size
-    assert cache.forget_all_but({kept.layer.digest}) == ({"one", "two"}, size)
+    assert cache.forget_all_but({kept.layer.digest}, []) == ({"one", "two"}, size)
     assert cache.get("kept") == kept
     assert cache.get("gone") is None
     assert sorted(Blobs(home).folder.iterdir()) == before
@@ -105,9 +105,9 @@ def test_a_plan_is_known_as_long_as_all_of_its_layers_are_there(home: Home) -> N
     assert cache.known("p") is None
     cache.remember("p", ["1" * 64, "2" * 64])
     assert cache.known("p") == [first, second]
-    cache.forget_all_but({first.layer.digest, second.layer.digest})
+    cache.forget_all_but({first.layer.digest, second.layer.digest}, [])
     assert cache.known("p") == [first, second]
-    cache.forget_all_but({first.layer.digest})
+    cache.forget_all_but({first.layer.digest}, [])
     assert (cache.known("p"), cache.keys("p")) == (None, None)
 
 
@@ -136,7 +136,7 @@ def test_a_record_that_the_disk_has_lost_does_not_count(home: Home, monkeypatch:
     cached = put(home)
     make_unreadable(home.root / "layers" / f"{KEY}.json", monkeypatch)
     assert LayerCache(home).get(KEY) is None
-    LayerCache(home).forget_all_but([cached.layer.digest])
+    LayerCache(home).forget_all_but([cached.layer.digest], [])
     assert not [*(home.root / "layers").iterdir()]
 
 

@@ -103,6 +103,31 @@ def test_what_cannot_be_removed_keeps_nothing_else(home: Home) -> None:
     assert held(home) == {artifact.name}
 
 
+def test_what_does_not_belong_there_keeps_nothing_else(home: Home) -> None:
+    """As a restored backup, a synchronizer or a file manager leaves it."""
+    image(home, "one")
+    partial = home.folder("store") / "partial"
+    partial.mkdir(exist_ok=True)
+    strays = [
+        partial / "link",
+        partial / "folder",
+        home.folder("layers") / "a.json",
+        home.root / "built/b.json",
+    ]
+    home.folder("built")
+    for stray in strays[1:]:
+        stray.mkdir()
+    strays[0].symlink_to("/nonexistent")
+    (home.root / "layers" / "c.json").symlink_to("/nonexistent")
+    (home.root / "oci/blobs/sha256/link").symlink_to("/nonexistent")
+    with pytest.raises(StorageError, match=f"{strays[1]}.*, and 3 more; all else was removed") as caught:
+        clean_home(Host(home, CONSOLE), everything=True)
+    assert caught.value.hint.startswith(f"check {partial}, or")
+    assert held(home) == set()
+    assert [*Blobs(home).folder.iterdir()] == []
+    assert sorted(path.name for path in home.folder("layers").iterdir()) == ["a.json"]
+
+
 @pytest.mark.core
 def test_an_unpacked_layer_that_cannot_be_removed_is_named(home: Home) -> None:
     """It is moved aside first, so the folder that is left is there only by another name."""

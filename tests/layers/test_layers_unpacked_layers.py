@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -218,6 +219,27 @@ def test_a_layer_whose_file_the_disk_lost_is_unpacked_again_after_a_failed_run(
     assert unpack(home, layer).stat().st_ino != before
     assert f"{folder}: files of this unpacked layer cannot be read: it is" in capsys.readouterr().err
     assert read() == ""
+
+
+@pytest.mark.core
+def test_a_home_of_a_container_s_image_is_unpacked_again(tmp_path: Path, home: Home) -> None:
+    """overlayfs moves no folder of the image: it is removed in its place."""
+    layer = layer_of(home, FILES)
+    (unpack(home, layer) / "usr/lib/big").write_bytes(b"changed")
+    names = [str(tmp_path / name) for name in ("upper", "work", "seen")]
+    for name in names:
+        Path(name).mkdir()
+    options = f"lowerdir={home.root},upperdir={names[0]},workdir={names[1]}"
+    mount = ["mount", "-t", "overlay", "-o", options, "overlay", names[2]]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("overlayfs cannot be mounted here")
+    try:
+        seen = Home(Path(names[2]))
+        assert (unpack(seen, layer) / "usr/lib/big").read_bytes() == FILES["usr/lib/big"]
+        assert unpacked_layers.remove_unused(seen, set(), []) > 0
+        assert [*seen.folder("roots").iterdir(), *seen.folder("tmp").iterdir()] == []
+    finally:
+        subprocess.run(["umount", names[2]], check=True)
 
 
 def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:

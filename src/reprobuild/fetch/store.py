@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ..errors import StorageError
 from ..host.console import Console
-from ..host.home import Home, atomic_write, make_folders, storage_errors, try_claim
+from ..host.home import Home, atomic_write, make_folders, put_off, storage_errors, try_claim
 from ..host.os_reasons import UNREADABLE
 from ..host.verified import is_unchanged, stamp
 from ..lock.model import Artifact
@@ -137,17 +138,21 @@ class Store:
                     found[path.name] = path.lstat().st_size
         return found
 
-    def remove_partials(self) -> int:
-        """Remove the unfinished downloads on which no process works; return their bytes."""
+    def remove_partials(self, failures: list[StorageError]) -> int:
+        """Remove the unfinished downloads on which no process works; return their bytes.
+
+        ``failures`` gets an error for each that cannot be removed.
+        """
         freed = 0
         with storage_errors(self.root):
             partials = sorted(self.root.glob("partial/*"))
         for path in partials:
-            file = try_claim(path)
-            if file is not None:
-                with file, storage_errors(self.root):
-                    freed += os.fstat(file.fileno()).st_size
-                    path.unlink()
+            with put_off(failures):
+                file = try_claim(path)
+                if file is not None:
+                    with file, storage_errors(self.root):
+                        freed += os.fstat(file.fileno()).st_size
+                        path.unlink()
         return freed
 
 

@@ -39,6 +39,10 @@ _ELSE = (
     *(errno.ENOTCONN, errno.ENOKEY, errno.EINVAL, errno.EXDEV),
     *UNREADABLE,
 )
+_REMEDIES = {
+    errno.EFBIG: "use another disk: FAT takes 4 GiB in a file, `ulimit -f` may allow less",
+    errno.EXDEV: "keep all parts of reprobuild's home on one disk",
+}
 NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 """What flock(2) answers on a file system without locks, as Lustre mounted without ``flock``."""
 _PRIVATE = 0o700
@@ -264,11 +268,10 @@ def storage_errors(path: Path) -> Iterator[None]:
         if (remedy := SCARCE.get(error.errno or 0)) is not None:
             raise HostError(f"{named}: {reason}", hint=remedy) from error
         if error.errno in _ELSE:
+            remedy = _REMEDIES.get(error.errno, f"check {path}")
             raise StorageError(
                 f"{named}: {reason}",
-                hint="use another disk: FAT takes 4 GiB in a file, `ulimit -f` may allow less"
-                if error.errno == errno.EFBIG
-                else f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)",
+                hint=f"{remedy}, or use another folder (REPROBUILD_HOME names reprobuild's)",
             ) from error
         raise
 

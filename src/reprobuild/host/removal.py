@@ -14,6 +14,9 @@ from . import namespaces, process
 from .descriptors import FOLDER, closing_descriptor
 from .os_reasons import FULL
 
+_NO_NEW_NAME = (*FULL, errno.EXDEV)
+"""A full disk takes no new name, and overlayfs none of a folder of a lower layer."""
+
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder with all that is in it. Raises `OSError`, also where something is mounted in it.
@@ -26,8 +29,10 @@ def remove_tree(folder: Path) -> None:
         raise OSError(errno.EBUSY, "something is mounted in it", str(folder))
     try:
         _remove(folder)
-    except PermissionError as error:
+    except OSError as error:
         error.filename = f"{folder}: {error.filename}"  # which is relative, and that of a folder moved aside
+        if not isinstance(error, PermissionError):
+            raise
         # Not every user has subordinate ids; then there are no files of theirs either.
         if os.geteuid() == 0 or not (_removed(folder, all_ids=True) or _removed(folder, all_ids=False)):
             raise
@@ -52,11 +57,11 @@ def _remove(folder: Path) -> None:
                         try:
                             os.rename(below, moved[-1], src_dir_fd=inner, dst_dir_fd=top)
                         except OSError as error:
-                            if error.errno not in FULL:
+                            if error.errno not in _NO_NEW_NAME:
                                 raise
                             moved.pop()
                             try:
-                                shutil.rmtree(below, dir_fd=inner)  # a full disk takes no new name
+                                shutil.rmtree(below, dir_fd=inner)
                             except RecursionError:  # deeper than rmtree goes: it stays until there is room
                                 raise error from None
                 waiting.append(moved)

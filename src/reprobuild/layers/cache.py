@@ -22,8 +22,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ..errors import StorageError
 from ..host.console import Console
-from ..host.home import Home, atomic_write, open_regular, storage_errors
+from ..host.home import Home, atomic_write, open_regular, put_off, storage_errors
 from ..host.verified import read_sealed, sealed
 from ..host.workers import workers
 from ..lock.layer_record import LayerRecord, RecordedLayer
@@ -160,22 +161,27 @@ class LayerCache:
         atomic_write(self._folder / f"{name}.json", sealed(name, content), sync=False)
         return cached
 
-    def forget_all_but(self, digests: Collection[str]) -> tuple[set[str], int]:
+    def forget_all_but(self, digests: Collection[str], failures: list[StorageError]) -> tuple[set[str], int]:
         """Forget all layers whose blob is not one of ``digests``; return the artifacts of the others.
 
-        The second item is the bytes freed. The blobs are the image store's to remove.
+        The second item is the bytes freed. The blobs are the image store's to remove. ``failures`` gets an
+        error for each record that cannot be removed.
         """
         artifacts: set[str] = set()
         freed = 0
         with storage_errors(self._folder):
-            for path in sorted(self._folder.glob("*.json")):
+            records, plans = sorted(self._folder.glob("*.json")), sorted(self._folder.glob("*.plan"))
+        for path in records:
+            with put_off(failures), storage_errors(path):
                 cached = self._read(path.stem)
                 if cached is not None and cached.layer.digest in digests:
                     artifacts.update(cached.artifacts)
                 else:
-                    freed += path.stat().st_size
+                    size = path.lstat().st_size
                     path.unlink()
-            for path in sorted(self._folder.glob("*.plan")):
+                    freed += size
+        for path in plans:
+            with put_off(failures), storage_errors(path):
                 keys = self._remembered(path.stem) or [""]
                 if not all(key and any(self._folder.glob(f"{glob.escape(key)}*.json")) for key in keys):
                     path.unlink()

@@ -45,7 +45,7 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
                 raise
         # At first what takes no write: the disk may be full.
         store = Store(host.home)
-        freed = store.remove_partials()
+        freed = store.remove_partials(failures)
         host.home.sweep()
         images = ImageStore(host)
         if everything:
@@ -60,14 +60,14 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
                 host.console.warn(f"{', '.join(bad.names) or 'a candidate'} is removed: {bad.reason}")
                 images.remove(bad.digest)
             images.drop_unnamed()
-        needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs())
+        needed, layers = LayerCache(host.home).forget_all_but(images.used_blobs(), failures)
         freed += unpacked + layers + images.drop_blobs(failures)
         for sha256, size in store.sizes().items():
             if sha256 not in needed:
                 with put_off(failures):
                     store.remove(sha256)
                     freed += size
-        _forget_built(host.home, needed)
+        _forget_built(host.home, needed, failures)
         host.home.sweep(failures)  # unpacked layers were moved there to be removed
     if failures:
         more = f", and {len(failures) - 1} more" if len(failures) > 1 else ""
@@ -77,10 +77,10 @@ def clean_home(host: Host, *, everything: bool) -> Freed:
     return Freed(freed, unpacked)
 
 
-def _forget_built(home: Home, needed: Collection[str]) -> None:
+def _forget_built(home: Home, needed: Collection[str], failures: list[StorageError]) -> None:
     """Remove build records that are damaged, or whose wheels are gone (see sources/workshop.py)."""
     for record in sorted((home.root / "built").glob("*.json")):
-        with storage_errors(record):
+        with put_off(failures), storage_errors(record):
             content = read_sealed(record)
             if not content or json.loads(content)[1] not in needed:
                 record.unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -54,7 +55,10 @@ def unpack(host: Host, blob: Path, diff_id: str, advance: Callable[[int], None])
     final = host.home.folder("roots") / name
     if _fault(final) is None:
         return final
-    with host.home.lock(f"root-{name[:16]}", host.console), host.home.scratch("root") as scratch:
+    with (
+        host.home.lock(f"root-{name[:16]}", host.console, does="unpacks a layer"),
+        host.home.scratch("root") as scratch,
+    ):
         if _fault(final) is None:
             return final
         _drop_damaged(host, final)
@@ -76,7 +80,7 @@ def take_over(host: Host, root: Path, diff_id: str, size: int) -> None:
     """
     name = diff_id.removeprefix("sha256:")
     final = host.home.folder("roots") / name
-    with host.home.lock(f"root-{name[:16]}", host.console), storage_errors(root):
+    with host.home.lock(f"root-{name[:16]}", host.console, does="unpacks a layer"), storage_errors(root):
         if _fault(final) is not None:
             _drop_damaged(host, final)
             _keep(root, final, size)
@@ -197,16 +201,28 @@ def _remove(home: Home, folder: Path) -> int:
         try:
             with closing_descriptor(os.open(folder, FOLDER)) as descriptor:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if scratch is None:
+                if scratch is None or not _moved(folder, scratch):
                     _size_file(folder).unlink(missing_ok=True)  # without it, half of a folder is not whole
                     remove_tree(folder)
-                else:
-                    # In one step, so that no run finds half of it, also when this process is killed.
-                    folder.rename(scratch / folder.name)
         except (BlockingIOError, FileNotFoundError):
             return 0  # it is in use, or another process was quicker
         _size_file(folder).unlink(missing_ok=True)
     return size
+
+
+def _moved(folder: Path, scratch: Path) -> bool:
+    """Move a folder away in one step, so that no run finds half of it, also when this process is killed.
+
+    Return False where it has to be removed in its place: overlayfs moves no folder of a lower layer, as in a
+    container whose image has a home, and ``roots`` may be on another disk.
+    """
+    try:
+        folder.rename(scratch / folder.name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        return False
+    return True
 
 
 def _keep(root: Path, final: Path, size: int) -> None:
@@ -263,7 +279,8 @@ def _state(folder: Path) -> str:
         for entry in entries:
             status = entry.stat(follow_symlinks=False)
             owner = (status.st_uid, status.st_gid)
-            facts = (status.st_mode, *owner, status.st_size, status.st_mtime_ns)
+            size = status.st_size if not stat.S_ISDIR(status.st_mode) else 0  # each file system has its own
+            facts = (status.st_mode, *owner, size, status.st_mtime_ns)
             digest.update(b"%s\0%o %d %d %d %d\n" % (entry.name, *facts))
             if stat.S_ISDIR(status.st_mode):
                 if OPAQUE in os.listxattr(entry.path, follow_symlinks=False):

@@ -68,7 +68,7 @@ class Blobs:
         for blob in blobs:
             if f"sha256:{blob.name}" not in digests:
                 with put_off(failures), storage_errors(blob):
-                    size = blob.stat().st_size
+                    size = blob.lstat().st_size
                     blob.unlink()
                     freed += size
         return freed
