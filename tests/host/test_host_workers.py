@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextvars
+import hashlib
+import os
 import threading
 import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 
 from reprobuild.host import process
-from reprobuild.host.workers import WorkEndedError, check_wanted, end_with, while_wanted, workers
+from reprobuild.host.verified import is_unchanged
+from reprobuild.host.workers import WorkEndedError, check_wanted, end_with, sha256_of, while_wanted, workers
 
 
 def until_unwanted(started: threading.Event) -> None:
@@ -86,3 +90,24 @@ def test_progress_ends_work_that_nobody_waits_for() -> None:
     with pytest.raises(WorkEndedError):
         contextvars.copy_context().run(copying)
     assert noted == [1]
+
+
+def test_a_file_is_hashed_whole_and_not_further_than_it_is_wanted(tmp_path: Path) -> None:
+    """Ctrl-C waited for the largest library of an image."""
+    file = tmp_path / "library.so"
+    file.write_bytes(os.urandom(3 << 18) + b"x")
+    with file.open("rb", buffering=0) as opened:
+        assert sha256_of(opened) == hashlib.sha256(file.read_bytes()).hexdigest()
+
+    def cancelled() -> None:
+        end_with(event)
+        event.set()
+        with file.open("rb", buffering=0) as opened:
+            with pytest.raises(WorkEndedError):
+                sha256_of(opened)
+            assert opened.tell() < file.stat().st_size
+        with pytest.raises(WorkEndedError):
+            is_unchanged(file, "0" * 64)
+
+    event = threading.Event()
+    contextvars.copy_context().run(cancelled)

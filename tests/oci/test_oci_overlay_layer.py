@@ -4,11 +4,13 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from reprobuild.host import namespaces
+from reprobuild.host.workers import WorkEndedError, workers
 from reprobuild.oci.file_tree import read_root
 from reprobuild.oci.overlay_layer import sees_overlay_notes
 from reprobuild.oci.tar_fields import LayerRefused
@@ -62,3 +64,13 @@ def test_who_is_not_shown_what_hides_files(above: Path, tmp_path: Path) -> None:
     code += "; sys.exit(sees_overlay_notes(Path(sys.argv[1])))"
     argv = ["unshare", "--user", "--map-root-user", sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(argv, check=False).returncode == 0
+
+
+def test_reading_ends_with_the_work_that_it_is_for(above: Path) -> None:
+    """`check` of an image in Docker went on until the library that was being hashed had been read."""
+    (above / "library.so").write_bytes(bytes(1 << 19))
+    stop = threading.Event()
+    with workers(1, stop=stop) as pool:
+        stop.set()
+        with pytest.raises(WorkEndedError):
+            pool.submit(read, above).result()

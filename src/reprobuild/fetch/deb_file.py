@@ -5,7 +5,6 @@ Not by python-debian's own reader, ``tarfile``, which takes headers and files of
 
 from __future__ import annotations
 
-import hashlib
 import lzma
 import os
 import shutil
@@ -21,7 +20,7 @@ from debian.deb822 import DebControl
 from debian.debfile import DebError, DebFile
 
 from ..errors import BuildError
-from ..host.workers import check_wanted
+from ..host.workers import check_wanted, sha256_of
 from ..lock.packages import DebianPackage
 from ..oci.stream import CHUNK, Member, archive_members, from_chunks
 from ..oci.tar_fields import LayerRefused
@@ -68,7 +67,7 @@ def archive_entry(package: DebianPackage, *, store: Store, folder: Path | None =
     try:
         with file.open("rb") as opened:
             # Here, since apt compares with what is written below.
-            if hashlib.file_digest(opened, "sha256").hexdigest() != package.sha256:
+            if sha256_of(opened) != package.sha256:
                 raise BuildError(f"{package.filename}: its bytes in the store are damaged", hint=DAMAGED)
             opened.seek(0)
             with DebFile(fileobj=opened) as deb:
@@ -85,7 +84,7 @@ def archive_entry(package: DebianPackage, *, store: Store, folder: Path | None =
     if folder is not None:
         described.chmod(0o644)
     with described.open("rb") as written:
-        control["SHA256"] = hashlib.file_digest(written, "sha256").hexdigest()
+        control["SHA256"] = sha256_of(written)
     control["Filename"] = f"./{package.filename}"
     control["Size"] = str(described.stat().st_size)
     text = control.dump()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from .home import open_regular
 from .os_reasons import UNREADABLE
+from .workers import sha256_of
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _WEEK = 7 * 24 * 3600
@@ -40,7 +41,7 @@ def is_unchanged(path: Path, sha256: str, *, trust: bool = True) -> bool:
         return True
     try:
         with open_regular(path) as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+            if sha256_of(file) != sha256:
                 return False
     except OSError as error:
         distrust(path, error)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
+
+_CHUNK = 1 << 18
 
 _ENDED_BY: ContextVar[threading.Event | None] = ContextVar("ended_by", default=None)
 
@@ -32,6 +35,18 @@ def check_wanted() -> None:
     """Raise `WorkEndedError` if this thread's work was cancelled; call it regularly."""
     if (event := ending()) is not None and event.is_set():
         raise WorkEndedError
+
+
+def sha256_of(file: IO[bytes]) -> str:
+    """Return the SHA-256 of what is left of a file, in hexadecimal; as `check_wanted`, end cancelled work.
+
+    A library of CUDA's takes seconds, which Ctrl-C would otherwise wait for.
+    """
+    content = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        check_wanted()
+        content.update(chunk)
+    return content.hexdigest()
 
 
 def while_wanted(advance: Callable[[int], None]) -> Callable[[int], None]:

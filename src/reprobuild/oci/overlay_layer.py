@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..host.workers import workers
+from ..host.workers import sha256_of, workers
 from .merge_layers import MOST_KEPT, Keep, KeptContents, LayerFiles
 from .tar_fields import MOST_ID, LayerRefused, attribute_lines, clean_path, default_device
 from .tar_reader import MOST_BYTES, MOST_ENTRIES
@@ -151,7 +151,7 @@ def _open(file: _File) -> int:
 
 def _digest(file: _File) -> str:
     with os.fdopen(_open(file), "rb", buffering=0) as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+        return sha256_of(opened)
 
 
 def _content(file: _File, digest: str) -> bytes:
