@@ -19,7 +19,7 @@ _UP = "\x1b[A"
 _BACK_UP = re.compile(r"\n([^\n]*)\x1b\[A")
 """A new line from which the cursor goes back up: bars within bars are drawn so, how often depends on time."""
 
-_MOST_SECONDS = 60.0
+_MOST_SECONDS = 20.0
 """Processor time of all searches together: a pattern such as ``(a+)+$``, which a recording may bring, has no
 end."""
 
