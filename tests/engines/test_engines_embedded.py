@@ -23,7 +23,9 @@ from reprobuild.host.console import Console
 from reprobuild.host.control_groups import places
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.pipeline.preflight.doctor import examine
 from reprobuild.request.image_user import ImageUser
+from support.disk import overlaid
 from support.locks import LOCK
 from support.small_root import small_image
 
@@ -92,6 +94,19 @@ def test_a_program_that_is_missing(engine: OciEngine, home: Home, digest: str) -
     with pytest.raises(HostError, match="python9 could not be started in the image"):
         run(engine, digest, "python9")
     assert [*home.folder("tmp").iterdir()] == []
+
+
+def test_a_home_to_which_overlayfs_cannot_write(home: Home, digest: str, tmp_path: Path) -> None:
+    """As in a container whose home is no volume."""
+    with overlaid(tmp_path, home.root) as place:
+        seen = Host(Home(place), CONSOLE)
+        with pytest.raises(HostError, match="could not be stacked") as caught:
+            run(OciEngine(seen), digest, "sh", "-c", "true")
+        assert "is on overlay, to which overlayfs cannot write: set REPROBUILD_HOME" in caught.value.hint
+        (disk,) = (found for found in examine(None, seen) if found.name == "disk")
+        assert (disk.good, disk.text.rpartition(", ")[2]) == (False, "where no image is built or run")
+        assert disk.hint.startswith(f"{place} is on overlay,")
+    assert sandbox.unstackable(home.root) == ""
 
 
 def test_an_image_is_unpacked_once(engine: OciEngine, digest: str) -> None:

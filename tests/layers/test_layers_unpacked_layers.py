@@ -6,7 +6,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +21,7 @@ from reprobuild.host.host import Host
 from reprobuild.layers import unpacked_layers
 from reprobuild.layers.cache import LayerCache
 from reprobuild.oci.tar_writer import MTIME, Layer
-from support.disk import make_unreadable, tiny_disk
+from support.disk import make_unreadable, overlaid, tiny_disk
 from support.images import PACK, Entry, layer
 from support.small_root import files_of, layer_of
 
@@ -226,20 +225,11 @@ def test_a_home_of_a_container_s_image_is_unpacked_again(tmp_path: Path, home: H
     """overlayfs moves no folder of the image: it is removed in its place."""
     layer = layer_of(home, FILES)
     (unpack(home, layer) / "usr/lib/big").write_bytes(b"changed")
-    names = [str(tmp_path / name) for name in ("upper", "work", "seen")]
-    for name in names:
-        Path(name).mkdir()
-    options = f"lowerdir={home.root},upperdir={names[0]},workdir={names[1]}"
-    mount = ["mount", "-t", "overlay", "-o", options, "overlay", names[2]]
-    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("overlayfs cannot be mounted here")
-    try:
-        seen = Home(Path(names[2]))
+    with overlaid(tmp_path, home.root) as place:
+        seen = Home(place)
         assert (unpack(seen, layer) / "usr/lib/big").read_bytes() == FILES["usr/lib/big"]
         assert unpacked_layers.remove_unused(seen, set(), []) > 0
         assert [*seen.folder("roots").iterdir(), *seen.folder("tmp").iterdir()] == []
-    finally:
-        subprocess.run(["umount", names[2]], check=True)
 
 
 def test_a_damaged_folder_in_use_is_not_taken_away(home: Home) -> None:

@@ -35,6 +35,27 @@ def tiny_disk(folder: Path, size: int = 6 << 20) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@contextmanager
+def overlaid(folder: Path, lower: Path) -> Iterator[Path]:
+    """Mount overlayfs over a folder, as in a container; skip or fail the test as `tiny_disk`."""
+    names = [folder / name for name in ("upper", "work", "seen")]
+    for name in names:
+        name.mkdir()
+    options = f"lowerdir={lower},upperdir={names[0]},workdir={names[1]}"
+    done = subprocess.run(
+        ["mount", "-t", "overlay", "-o", options, "overlay", str(names[2])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        _give_up(f"overlayfs cannot be mounted here: {done.stderr.strip()}")
+    try:
+        yield names[2]
+    finally:
+        subprocess.run(["umount", "-l", str(names[2])], check=True)
+
+
 class LoopDisk:
     """A file system in a file, for faults that a tmpfs does not have."""
 

@@ -90,9 +90,13 @@ def _empty(folder: int) -> list[str]:
 def mounts_below(folder: Path) -> list[Path]:
     """Return what is mounted below an absolute path, without links, the upper ones first."""
     lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
-    points = (line.split(" ")[4] for line in lines)  # octal for a space or a tab, see proc(5)
-    places = {Path(re.sub(r"\\(\d{3})", _octal, point)) for point in points}
+    places = {Path(unescaped(line.split(" ")[4])) for line in lines}
     return sorted(place for place in places if place != folder and place.is_relative_to(folder))
+
+
+def unescaped(path: str) -> str:
+    """Return a path as mountinfo has it without its octal numbers, see proc(5)."""
+    return re.sub(r"\\(\d{3})", _octal, path)
 
 
 def _octal(match: re.Match[str]) -> str:

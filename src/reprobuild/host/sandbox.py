@@ -21,7 +21,7 @@ from ..errors import HostError
 from . import confinement, namespaces, process
 from .home import kind_of
 from .limits import LARGEST_FILE, Limits, default_processes, guarded, of_steps
-from .removal import mounts_below
+from .removal import mounts_below, unescaped
 
 _ROOT_MODE = 0o755
 RUNTIMES: tuple[str, ...] = ("crun", "runc")
@@ -102,6 +102,10 @@ class Task:
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """Hooks of the OCI runtime specification, by kind."""
 
+
+_UNSTACKABLE = ("overlay", "fuse", "nfs", "cifs", "smb", "vfat", "exfat", "ntfs", "9p")
+"""How the types of file systems begin to which overlayfs cannot write: filesystems/overlayfs.rst of Linux's
+documentation has what an upper layer needs."""
 
 HOSTNAME = "reprobuild"
 """The name of the machine in a container."""
@@ -295,10 +299,28 @@ def check_started(folder: Path, task: Task) -> None:
     if "mount: " in reason:
         raise HostError(
             f"the image's layers could not be stacked: {reason}",
-            hint="overlayfs in a user namespace needs Linux 5.11; as root it needs CAP_SYS_ADMIN",
+            hint=unstackable(folder)
+            or "overlayfs in a user namespace needs Linux 5.11; as root it needs CAP_SYS_ADMIN",
         )
     if reason:
         raise HostError(f"{task.argv[0]} could not be started in the image: {reason}")
+
+
+def unstackable(folder: Path) -> str:
+    """Return what to do where a folder is on a file system to which overlayfs cannot write; else nothing."""
+    place = folder.resolve()
+    mounted, kind = Path("/"), ""
+    for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
+        before, _, after = line.partition(" - ")
+        point = Path(unescaped(before.split(" ")[4]))
+        if place.is_relative_to(point) and len(point.parts) >= len(mounted.parts):  # the last one is on top
+            mounted, kind = point, after.split(" ")[0]
+    if not kind.startswith(_UNSTACKABLE):
+        return ""
+    other = "ext4, xfs, btrfs or tmpfs; in a container it may be a volume"
+    return (
+        f"{folder} is on {kind}, to which overlayfs cannot write: set REPROBUILD_HOME to a folder on {other}"
+    )
 
 
 def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ...host import control_groups, limits, namespaces, process, sandbox
 from ...host.console import Console, size_text
 from ...host.home import Home, free_bytes
 from ...host.host import Host
+from ...host.sandbox import unstackable
 from ...lock.model import UNPACKED, Lock
 from ...net.index_settings import ca_bundle
 from .image_needs import Needs, is_known, needs_of
@@ -71,7 +72,7 @@ def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
 
 def examine_for(needs: Needs, host: Host) -> tuple[Finding, ...]:
     """Check the requirements of running an existing image. Changes nothing; works offline."""
-    found = [_disk(None, host.home), *(_engine(name, host) for name in ("docker", "podman"))]
+    found = [_disk(None, host.home, builds=False), *(_engine(name, host) for name in ("docker", "podman"))]
     return (*found, *_said(needs), *_gpus_or_fault(needs))
 
 
@@ -174,9 +175,11 @@ def _limits() -> Finding:
     )
 
 
-def _disk(lock: Lock | None, home: Home) -> Finding:
+def _disk(lock: Lock | None, home: Home, *, builds: bool = True) -> Finding:
     free = free_bytes(home.root)
     text = f"{size_text(free)} free in {home.root}"
+    if builds and (hint := unstackable(home.root)):
+        return Finding("disk", good=False, text=f"{text}, where no image is built or run", hint=hint)
     if lock is None:
         return Finding("disk", good=None, text=text)
     needed = lock.size * UNPACKED
