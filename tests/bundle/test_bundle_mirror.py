@@ -22,6 +22,7 @@ from reprobuild.host.machine import architecture
 from reprobuild.lock.model import Lock
 from reprobuild.lock.packages import DebianPackage, SourceArchive
 from support.bundles import host_in
+from support.disk import tiny_disk
 from support.fetching import sha256
 from support.fixtures import fixtures_of
 from support.locks import SMALL
@@ -219,3 +220,13 @@ def test_two_files_of_one_name_are_refused(host: Host, lock: Lock, tmp_path: Pat
     write_bundle({"pylock.cpu.toml": [lock], "pylock.two.toml": [second]}, tmp_path / "b.tar", host)
     with pytest.raises(FetchError, match=r"has two files plain-1\.0-py3-none-any\.whl with different bytes"):
         lay_out(read_head(tmp_path / "b.tar"), tmp_path / "mirror", host)
+
+
+def test_a_full_disk_is_named_as_it_was_and_nothing_is_left(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tiny_disk(tmp_path / "disk", 16 << 10) as disk:
+        monkeypatch.setattr("reprobuild.bundle.mirror.require_free", lambda *_: 0)
+        with pytest.raises(StorageError, match=r"No space left on device \(0 B free\)"):
+            lay_out(read_head(bundle), disk / "mirror", host_in(tmp_path / "empty"))
+        assert not list(disk.iterdir())

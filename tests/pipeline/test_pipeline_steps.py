@@ -424,6 +424,8 @@ def test_a_context_elsewhere_gets_copies(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     (tmp_path / "stored").write_bytes(b"wheel")
+    (tmp_path / "context/wheels").mkdir(parents=True)
+    (tmp_path / "context/wheels/.partial").write_bytes(b"what a killed run of another lock left")
     pipeline._place(tmp_path / "stored", tmp_path / "context/wheels/a.whl")
     assert [path.name for path in (tmp_path / "context/wheels").iterdir()] == ["a.whl"]
     assert (tmp_path / "context/wheels/a.whl").read_bytes() == b"wheel"

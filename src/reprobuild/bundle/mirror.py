@@ -72,8 +72,9 @@ def lay_out(head: Head, folder: Path, host: Host) -> MirrorFiles:
             if partial.exists():
                 remove_tree(partial)
             try:
-                _write(mirror, partial, store)
-                partial.replace(folder)
+                with storage_errors(folder):  # a full disk has room once the folder is gone
+                    _write(mirror, partial, store)
+                    partial.replace(folder)
             except BaseException:
                 if partial.exists():
                     remove_tree(partial)

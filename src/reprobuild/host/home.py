@@ -218,11 +218,12 @@ def replacing(file: Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
     partial = file.with_name(f".{file.name}.partial")
     with storage_errors(file.parent), claim(partial) as out:
         try:
-            out.truncate()
-            yield out
-            if sync:
-                os.fsync(out.fileno())
-            partial.replace(file)
+            with storage_errors(file.parent):  # a full disk has room once the file is gone
+                out.truncate()
+                yield out
+                if sync:
+                    os.fsync(out.fileno())
+                partial.replace(file)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

@@ -29,9 +29,10 @@ def one_writer(file: Path, console: Console) -> Iterator[Path]:
             if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in NO_LOCKS:
                 raise
         try:
-            partial.write_bytes(b"")
-            yield partial
-            partial.replace(file)
+            with storage_errors(file.parent):  # a full disk has room once the file is gone
+                partial.write_bytes(b"")
+                yield partial
+                partial.replace(file)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

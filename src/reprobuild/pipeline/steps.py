@@ -423,9 +423,11 @@ def _place(source: Path, target: Path) -> None:
         try:
             target.hardlink_to(source)
         except OSError:
-            partial = target.with_name(target.name + ".partial")
+            # One name for all of a folder, so that the next run takes the place of what a killed one left.
+            partial = target.with_name(".partial")
             try:
-                shutil.copyfile(source, partial)  # a wheel has up to a gigabyte: not by way of memory
-                partial.replace(target)
+                with storage_errors(target.parent):  # a full disk has room once the file is gone
+                    shutil.copyfile(source, partial)  # a wheel has up to a gigabyte: not by way of memory
+                    partial.replace(target)
             finally:
                 partial.unlink(missing_ok=True)
