@@ -204,6 +204,17 @@ def test_a_bundle_cut_short_anywhere_is_refused(bundle: Path, empty: Host) -> No
             taken(bundle, empty)
 
 
+def test_a_damaged_header_is_that_of_its_member(bundle: Path, empty: Host) -> None:
+    data = bundle.read_bytes()
+    at = data.index(TORCH) - 512
+    bundle.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    with pytest.raises(FetchError, match=r"torch-.*\.whl: a header is damaged: its checksum does not match"):
+        taken(bundle, empty)
+    bundle.write_bytes(data[: data.index(b"{") + 9])
+    with pytest.raises(FetchError, match=r"manifest\.json: it ends in the middle of a file"):
+        taken(bundle, empty)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"", "not a bundle"), (b"text " * 999, "not a bundle"), (b"\x1f\x8b" * 600, "not a bundle")],

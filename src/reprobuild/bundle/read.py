@@ -198,7 +198,10 @@ class _Stream:
         yield first, iter([readme])
         while self._left and (wanted(self._left[0].path) or "/" not in self._left[0].path):
             member = self._left.pop(0)
-            entry = next(self._entries, None)
+            try:
+                entry = next(self._entries, None)
+            except LayerRefused as refused:
+                raise self._damaged(member.name, f"{refused} ({member.path})") from None
             if entry is None:
                 raise self._damaged(member.name, f"the archive ends before it ({member.path})")
             if entry.kind != "file" or entry.path != member.path:
@@ -241,7 +244,11 @@ class _Stream:
                 f"{self._where} is not a bundle: expected an archive that starts with a README of one",
                 hint="`reprobuild bundle LOCK -o FILE` writes one; an exported image is another archive",
             )
-        self.manifest = Manifest.parse(self._document(MANIFEST), self._where)
+        try:
+            manifest = self._document(MANIFEST)
+        except LayerRefused as refused:
+            raise self._damaged(MANIFEST, str(refused)) from None
+        self.manifest = Manifest.parse(manifest, self._where)
         return readme
 
     def _document(self, path: str) -> bytes:
