@@ -308,6 +308,21 @@ def test_several_runs_use_a_layer_at_once(home: Home) -> None:
         assert folder.exists()
 
 
+def test_a_disk_without_locks_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The layers are there, so nothing was locked before."""
+    folder = unpack(home, layer_of(home, {"x": b"a"}))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with (
+        pytest.raises(StorageError, match=r"the file system has no locks \(flock\)"),
+        unpacked_layers.in_use([folder]),
+    ):
+        pytest.fail("used")
+
+
 def test_a_layer_that_was_removed_meanwhile_is_not_used(home: Home) -> None:
     folder = unpack(home, layer_of(home, {"x": b"a"}))
     unpacked_layers.remove_unused(home, set(), [])

@@ -94,10 +94,13 @@ def in_use(folders: Sequence[Path]) -> Iterator[None]:
             with suppress(OSError):
                 os.utime(_size_file(folder))  # when it was used last
             try:
-                descriptor = stack.enter_context(closing_descriptor(os.open(folder, FOLDER)))
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-                there = os.path.samestat(os.fstat(descriptor), folder.stat())
-            except FileNotFoundError:
+                with storage_errors(folder):
+                    descriptor = stack.enter_context(closing_descriptor(os.open(folder, FOLDER)))
+                    fcntl.flock(descriptor, fcntl.LOCK_SH)
+                    there = os.path.samestat(os.fstat(descriptor), folder.stat())
+            except StorageError as error:
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
                 there = False
             if not there:
                 raise ImageError(
