@@ -6,6 +6,7 @@ import pytest
 
 from reprobuild.request import json_reader
 from reprobuild.request.json_reader import hold_values, load_json
+from reprobuild.request.toml_reader import load_toml
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,9 @@ def test_a_text_of_many_values_is_refused_before_it_is_parsed(monkeypatch: pytes
         with pytest.raises(ValueError, match="it has more than 1,000 values"):
             load_json(text)
     assert load_json("[" + "1," * 998 + "1]")[-1] == 1
+
+
+def test_a_number_of_many_digits_is_no_matter_of_python_s_settings() -> None:
+    for read, text in ((load_json, "[" + "9" * 5000 + "]"), (load_toml, "a = " + "9" * 5000)):
+        with pytest.raises(ValueError, match=r"^a number has too many digits$"):
+            read(text)

@@ -65,7 +65,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
             ],
         )
         for name, value in checked.beside.items():
-            click.echo(one_line(f"{name}: not in the lock, and no program's start depends on it: {value}"))
+            click.echo(one_line(f"{name}: not in the lock, and takes the place of nothing that is: {value}"))
         for name in checked.not_checked:
             click.echo(one_line(f"not checked: {name}"))
         for each in found:

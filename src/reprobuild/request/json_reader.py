@@ -18,6 +18,13 @@ def load_json(data: bytes | str) -> Any:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        raise plainly(error) from None
+
+
+def plainly(error: ValueError) -> ValueError:
+    """Return the error of a parser without advice on how to set up Python."""
+    return ValueError("a number has too many digits") if "set_int_max_str_digits" in str(error) else error
 
 
 def hold_values(data: bytes | str) -> None:

@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from .json_reader import plainly
+
 MOST_TEXT = 8 << 20
 """Characters of a TOML file; a lock of 500 packages has 300,000."""
 
@@ -30,6 +32,8 @@ def load_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        raise plainly(error) from None
 
 
 def _without_strings(line: str) -> str:
