@@ -184,9 +184,11 @@ def test_a_home_that_was_copied_or_given_to_another_user_is_unpacked_again(
             note.write_text(note.read_text().replace(" 2:", " "))
         case _:
             pytest.skip("only root changes an owner")
-    said = "were unpacked by an earlier version" if harm == "earlier" else "were changed or lost"
     assert unpack(home, layer) == folder
-    assert f"{folder}: files of this unpacked layer {said}" in capsys.readouterr().err
+    assert " 2:" in folder.with_name(f"{folder.name}.size").read_text()
+    # After an upgrade it would be a warning for each layer of each image, of which none is damaged.
+    said = f"{folder}: files of this unpacked layer were changed or lost" if harm != "earlier" else ""
+    assert (said in capsys.readouterr().err) if said else capsys.readouterr().err == ""
     assert (folder / "usr/lib/big").stat().st_uid == os.geteuid()
     assert os.getxattr(folder / "opt", unpacked_layers.OPAQUE) == b"y"
 

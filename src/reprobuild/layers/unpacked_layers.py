@@ -32,6 +32,7 @@ MOST_BYTES = 30 * 10**9
 
 _MOST_NOTE = 1024
 _FORM, _LOST = "2", "lost"
+_EARLIER = "were unpacked by an earlier version"
 """What is before the hash of `_state` in a note, and in that of a folder with files that the disk lost."""
 
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -246,7 +247,7 @@ def _fault(folder: Path) -> str | None:
         return f"are not known: {note.name} is damaged"
     form, _, state = noted.rpartition(":")
     if form != _FORM:
-        return "cannot be read" if form == _LOST else "were unpacked by an earlier version"
+        return "cannot be read" if form == _LOST else _EARLIER
     try:
         return None if state == _state(folder) else "were changed or lost"
     except OSError as error:
@@ -257,7 +258,8 @@ def _drop_damaged(host: Host, folder: Path) -> None:
     """Remove a folder that is there and not whole. Raises `ImageError` while it is in use."""
     if not folder.is_dir() or (fault := _fault(folder)) is None:
         return
-    host.console.warn(f"{folder}: files of this unpacked layer {fault}: it is unpacked again")
+    if fault != _EARLIER:  # an image has a hundred layers, and nothing is lost
+        host.console.warn(f"{folder}: files of this unpacked layer {fault}: it is unpacked again")
     _remove(host.home, folder)
     if folder.is_dir():
         raise ImageError(
