@@ -106,6 +106,9 @@ def test_a_list_goes_on_at_the_registry_alone_and_ends() -> None:
         listing.further = "/v2/team/x/referrers/{subject}?page=0"
         with pytest.raises(RegistryError, match="more than 20 pages"):
             notes(registry)
+        listing.further = "/v2/team/x/blobs/{subject}"  # where nothing is: the rest of the list is not given
+        with pytest.raises(RegistryError, match="its list of referrers breaks off"):
+            notes(registry)
 
 
 def test_bytes_that_are_not_those_listed_are_an_error() -> None:

@@ -225,6 +225,8 @@ class Registry:
         for _ in range(_PAGES):
             found = self._call("GET", place, known=(200, 400, 404, 405), headers={"Accept": INDEX_TYPE})
             if found.status_code != 200:
+                if place != f"referrers/{digest}":  # the rest is not missing, it is not given
+                    raise RegistryError(f"{self._name}: its list of referrers breaks off: {said(found)}")
                 return None
             try:
                 entries += descriptors(found.content)
