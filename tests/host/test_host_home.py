@@ -349,6 +349,7 @@ def test_writers_at_once_take_turns(tmp_path: Path) -> None:
         (errno.EROFS, "Read-only file system", "REPROBUILD_HOME"),
         (errno.EIO, "Input/output error", ""),
         (errno.EFBIG, "File too large", "FAT takes 4 GiB"),
+        (errno.EXDEV, "Invalid cross-device link", "on one disk"),
         (errno.EBUSY, "busy", "check"),
         (errno.ENOSYS, "the file system has no locks", "Lustre"),
         (errno.ENOENT, "No such file", ""),

@@ -269,11 +269,8 @@ def storage_errors(path: Path) -> Iterator[None]:
         if (remedy := SCARCE.get(error.errno or 0)) is not None:
             raise HostError(f"{named}: {reason}", hint=remedy) from error
         if error.errno in _ELSE:
-            remedy = _REMEDIES.get(error.errno, f"check {path}")
-            raise StorageError(
-                f"{named}: {reason}",
-                hint=f"{remedy}, or use another folder (REPROBUILD_HOME names reprobuild's)",
-            ) from error
+            otherwise = f"check {path}, or use another folder (REPROBUILD_HOME names reprobuild's)"
+            raise StorageError(f"{named}: {reason}", hint=_REMEDIES.get(error.errno, otherwise)) from error
         raise
 
 
