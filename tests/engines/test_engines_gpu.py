@@ -285,7 +285,12 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_cdi_the_nodes_and_the_driver_s_libraries_are_taken(dev: Path, driver: Path) -> None:
+def test_without_cdi_the_nodes_and_the_driver_s_libraries_are_taken(
+    dev: Path, driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The dynamic linker asks ldconfig's cache before it looks into folders of its own.
+    a_library(driver / "later/libcuda.so.1")
+    monkeypatch.setattr(gpu_module, "_LIBRARY_FOLDERS", (str(driver / "later"),))
     access = gpu_access([], dev)
     assert isinstance(access, GpuAccess)
     names = ["nvidia-uvm", "nvidia0", "nvidia1", "nvidiactl"]
@@ -300,6 +305,13 @@ def test_without_cdi_the_nodes_and_the_driver_s_libraries_are_taken(dev: Path, d
     assert access.env == {"LD_LIBRARY_PATH": "/usr/local/nvidia/lib64"}
     assert access.env_over({"LD_LIBRARY_PATH": "/own"}) == {"LD_LIBRARY_PATH": "/own:/usr/local/nvidia/lib64"}
     assert access.env_over({"LD_LIBRARY_PATH": ""}) == access.env
+    a_library(driver / "mine/libcuda.so.1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver / "mine"))
+    access = gpu_access([], dev)
+    assert isinstance(access, GpuAccess)
+    assert {bind.source for bind in access.binds if "libcuda.so" in bind.destination} == {
+        driver / "mine/libcuda.so.1"
+    }
 
 
 def a_library(path: Path, machine: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -261,3 +262,29 @@ def test_what_is_no_record_is_refused(text: str, words: str) -> None:
 def test_another_value_of_the_variable_is_named(how: str) -> None:
     with pytest.raises(ValueError, match="expected locked, locked:FILE or record:FOLDER"):
         kernels.install(how, Modules())
+
+
+def test_every_model_of_this_machine_s_gpus_is_in_the_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [b"NVIDIA T4", b"NVIDIA H100", b"NVIDIA T4"]
+
+    def count(place: Any) -> int:
+        place._obj.value = len(models)
+        return 0
+
+    def handle(index: int, place: Any) -> int:
+        place._obj.value = index + 1
+        return 0
+
+    def name(device: Any, text: Any, _: int) -> int:
+        text.value = models[device.value - 1]
+        return 0
+
+    library = SimpleNamespace(
+        nvmlInit_v2=lambda: 0,
+        nvmlShutdown=lambda: 0,
+        nvmlDeviceGetCount_v2=count,
+        nvmlDeviceGetHandleByIndex_v2=handle,
+        nvmlDeviceGetName=name,
+    )
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    assert kernels.named_by_driver() == ["NVIDIA H100", "NVIDIA T4"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
@@ -22,3 +25,20 @@ def test_the_process_that_loads_the_gpu_ends_with_the_check(monkeypatch: pytest.
     monkeypatch.setattr(kernels, "BUSY", "print('busy', flush=True)\nwhile True: pass")
     with kernels.busy_gpu():
         pass  # it waits for the end of the process
+
+
+def test_the_process_that_loads_a_gpu_computes_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Endless:
+        def __matmul__(self, _: object) -> object:
+            raise EOFError
+
+    def ones(*shape: int, device: str) -> Endless:
+        made.append((shape, device))
+        return Endless()
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(ones=ones))
+    with pytest.raises(EOFError):
+        exec(kernels.BUSY, {})
+    assert made == [((2048, 2048), "cuda")]

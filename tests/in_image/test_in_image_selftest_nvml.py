@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,3 +70,17 @@ def test_mps_is_told_by_its_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "control").touch()
     monkeypatch.setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "25")
     assert nvml.shared_by_mps() == "on, 25 % of the threads"
+
+
+def test_a_gpu_s_bus_is_asked_for_by_cuda_s_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def get(handle: Any, number: Any) -> int:
+        handle._obj.value = 40 + number.value
+        return int(number.value > 1)
+
+    def bus(text: Any, _: int, handle: Any) -> int:
+        text.value = f"0000:{handle.value}:00.0".encode()
+        return 0
+
+    cuda = SimpleNamespace(cuDeviceGet=get, cuDeviceGetPCIBusId=bus)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: cuda)
+    assert [nvml.bus_of(number) for number in range(3)] == ["0000:40:00.0", "0000:41:00.0", ""]

@@ -10,6 +10,7 @@ import pytest
 
 import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
 from reprobuild.in_image.selftest import ranks
+from reprobuild.in_image.selftest.outcomes import NOTES
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,18 @@ def test_the_rank_that_failed_is_named_and_not_the_one_that_waits_for_it() -> No
 
 def test_answers_are_in_the_order_of_the_ranks() -> None:
     assert ranks.launched(lambda rank, *_: {"rank": rank}, "fork", 3) == [{"rank": n} for n in range(3)]
+
+
+def test_sums_by_nccl_are_made_with_nvls_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def sums(backend: str, start: str, world: int, nvls: str) -> dict[str, str]:
+        seen.append((backend, start, world, nvls))
+        return {"1 KB": nvls}
+
+    monkeypatch.setattr(ranks, "torch", SimpleNamespace(cuda=SimpleNamespace(device_count=lambda: 9)))
+    monkeypatch.setattr(ranks, "sums_over", sums)
+    NOTES.clear()
+    assert ranks.sums_nccl("cuda") == {"1 KB": "0", "1 KB with NVLS": "1"}
+    assert seen == [("nccl", "spawn", 8, "0"), ("nccl", "spawn", 8, "1")]
+    assert NOTES == ["8 ranks; NVLS changes the bits of: 1 KB"]

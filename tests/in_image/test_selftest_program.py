@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from torch_python import image_environment, make_venv, program_of, run
+from torch_python import FILES, image_environment, make_venv, program_of, run
 
 import reprobuild.in_image.selftest.command_line  # noqa: F401 -- the checks are registered
 from reprobuild.in_image.selftest.registry import (
@@ -211,3 +212,20 @@ def test_what_takes_longer_runs_with_full_and_is_named_without(tmp_path: Path) -
         lacking = 'apt = ["g++"' if shutil.which("g++", path=image_environment()["PATH"]) is None else "-dev"
         assert lacking in reason
     assert {*longer} <= statuses.keys()
+
+
+def test_each_process_that_the_program_waits_for_has_a_time_limit() -> None:
+    """One that hangs, as on a GPU that fell off its bus, would hang the whole test."""
+    waiting = {"run", "call", "check_call", "check_output", "communicate"}
+    calls = [
+        (path.name, call.lineno, {keyword.arg for keyword in call.keywords})
+        for path in (FILES / "selftest").glob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in waiting
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in ("subprocess", "process")
+    ]
+    assert len(calls) > 4
+    assert [(name, line) for name, line, given in calls if "timeout" not in given] == []

@@ -74,14 +74,15 @@ def test_a_hook_of_the_repository_is_not_run(repository: Path) -> None:
 
 def test_the_machine_as_its_kernel_tells_it(tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: AMD EPYC\n")
-    cards = tmp_path / "driver/nvidia/gpus/0000:01:00.0"
-    cards.mkdir(parents=True)
-    (cards / "information").write_text("Model: \t\t NVIDIA H100\n")
+    for place, model in (("0000:01:00.0", "NVIDIA T4"), ("0000:02:00.0", "NVIDIA H100")):
+        card = tmp_path / "driver/nvidia/gpus" / place / "information"
+        card.parent.mkdir(parents=True)
+        card.write_text(f"Model: \t\t {model}\n")
     (tmp_path / "driver/nvidia/version").write_text(
         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04\n"
     )
     found = machine_here(tmp_path)
     assert {**found, "architecture": ""} == {
-        "architecture": "", "processor": "AMD EPYC", "driver": "580.159.04", "gpus": "NVIDIA H100",
+        "architecture": "", "processor": "AMD EPYC", "driver": "580.159.04", "gpus": "NVIDIA H100, NVIDIA T4",
     }  # fmt: skip
     assert list(machine_here(tmp_path / "none")) == ["architecture"]

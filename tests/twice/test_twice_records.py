@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reprobuild.errors import RepeatError
+from reprobuild.in_image.twice import digests
 from reprobuild.twice import records
 from reprobuild.twice.first_difference import machine_of
 from reprobuild.twice.records import read_records
@@ -138,3 +140,13 @@ def test_no_more_files_are_listed_than_are_compared(tmp_path: Path, monkeypatch:
         (tmp_path / f"{name}.jsonl").touch()
     with pytest.raises(RepeatError, match="in more than 1 processes, the most that can be compared"):
         read_records(tmp_path)
+
+
+def test_every_gpu_that_a_program_sees_is_told() -> None:
+    cards = [SimpleNamespace(name=name, multi_processor_count=132) for name in ("H100", "H200")]
+    cuda = SimpleNamespace(device_count=lambda: 2, get_device_properties=cards.__getitem__)
+    cudnn = SimpleNamespace(version=lambda: 91_900)
+    torch = SimpleNamespace(cuda=cuda, backends=SimpleNamespace(cudnn=cudnn))
+    found = digests.gpus(torch)
+    assert found["GPU"] == "H100 (132 multiprocessors), H200 (132 multiprocessors)"
+    assert found["cuDNN"] == "91900"
