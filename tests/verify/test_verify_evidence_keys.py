@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def test_a_passphrase_is_asked_for_only_where_one_is_needed(tmp_path: Path) -> N
     locked = write_key(tmp_path, "locked", "p256", passphrase="open sesame")
     assert sign(STATEMENT, read_private_key(locked, ask)) != STATEMENT
     assert asked == ["once"]
-    for wrong in ("open", ""):
+    for wrong in ("", *(f"open {number}" for number in range(1000))):  # by chance, 4 of these look right
         with pytest.raises(EvidenceError, match=r"locked.pem: the passphrase is wrong"):
             read_private_key(locked, partial(str, wrong))
 
@@ -88,3 +89,23 @@ def test_a_file_of_two_keys_is_refused(tmp_path: Path) -> None:
     one.write_bytes(one.read_bytes() + two.read_bytes())
     with pytest.raises(EvidenceError, match="has 2 public keys: expected one in each file"):
         read_public_key(one)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "01" + 31 * "00",
+        "00" * 31 + "80",
+        "ec" + 30 * "ff" + "7f",
+        "ee" + 31 * "ff",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    ],
+)
+def test_a_key_for_which_anybody_can_sign_is_refused(point: str, tmp_path: Path) -> None:
+    prefix = bytes.fromhex("302a300506032b6570032100")  # of an Ed25519 key in DER
+    text = base64.b64encode(prefix + bytes.fromhex(point)).decode()
+    path = tmp_path / "weak.pub"
+    path.write_text(f"-----BEGIN PUBLIC KEY-----\n{text}\n-----END PUBLIC KEY-----\n")
+    with pytest.raises(EvidenceError, match=r"weak\.pub: not a safe key: anybody can sign for it"):
+        read_public_key(path)

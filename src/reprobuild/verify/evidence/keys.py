@@ -20,6 +20,10 @@ from ...host.home import open_regular
 
 _KEY_BYTES = 64 << 10
 _COMMAND_SECONDS = 120.0
+_PRIME = 2**255 - 19
+_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+_SMALL_ORDER = (0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8)
+"""The coordinates y of Ed25519's points of small order (https://eprint.iacr.org/2020/1244, table 5)."""
 _SUPPORTED = "expected an Ed25519 or ECDSA P-256 key as PEM"
 
 
@@ -41,14 +45,16 @@ def read_public_key(path: Path) -> Key:
 
 def read_private_key(path: Path, passphrase: Callable[[], str]) -> Signer:
     """Read a private key; ``passphrase`` is called if it is encrypted. Raises `EvidenceError`."""
-    data = _read(path)
+    data, encrypted = _read(path), False
     try:
         try:
             key = load_pem_private_key(data, None)
-        except TypeError:  # it is encrypted
+        except TypeError:
+            encrypted = True
             key = load_pem_private_key(data, passphrase().encode())
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        if b"ENCRYPTED" in data and "password" in str(error).lower():
+        # One wrong passphrase in 256 gives what looks decrypted, and is no key.
+        if encrypted and not isinstance(error, UnsupportedAlgorithm):
             raise EvidenceError(f"{path}: the passphrase is wrong") from None
         raise EvidenceError(f"{path}: not a valid private key: {_SUPPORTED}") from None
     return CryptoSigner(key, _public(key.public_key(), path))
@@ -58,7 +64,15 @@ def _public(key: Any, path: Path) -> SSlibKey:
     is_p256 = isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1)
     if not is_p256 and not isinstance(key, Ed25519PublicKey):
         raise EvidenceError(f"{path}: not a key of a supported type: {_SUPPORTED}")
+    if isinstance(key, Ed25519PublicKey) and _is_weak(key):
+        raise EvidenceError(f"{path}: not a safe key: anybody can sign for it", hint="make another key pair")
     return SSlibKey.from_crypto(key)
+
+
+def _is_weak(key: Ed25519PublicKey) -> bool:
+    """Whether the point of a key is one of eight that OpenSSL accepts, and that need no private key."""
+    coordinate = int.from_bytes(key.public_bytes_raw(), "little") & (1 << 255) - 1
+    return coordinate % _PRIME in _SMALL_ORDER
 
 
 def _read(path: Path) -> bytes:
