@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import subprocess
@@ -92,6 +93,13 @@ def test_a_digest_beside_a_long_label_fits_80_columns(
     assert all(line.startswith(("not run", " " * 9)) for line in capsys.readouterr().out.splitlines())
 
 
+class Terminal(io.StringIO):
+    """What says that it is a terminal; what a real one has got so far is a matter of time."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_row_that_is_too_long_breaks_on_a_terminal_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,12 +109,9 @@ def test_a_row_that_is_too_long_breaks_on_a_terminal_alone(
     columns(headings, rows)
     assert [len(line.split("  ")) for line in capsys.readouterr().out.splitlines()][1] == 3
 
-    master, slave = os.openpty()
-    with os.fdopen(slave, "w") as terminal:
-        with contextlib.redirect_stdout(terminal):
-            columns(headings, rows)
-        lines = os.read(master, 10_000).decode().splitlines()
-    os.close(master)
+    with contextlib.redirect_stdout(Terminal()) as terminal:
+        columns(headings, rows)
+    lines = terminal.getvalue().splitlines()
     assert len(lines) == 5
     assert max(map(len, lines)) <= 80
     assert lines[1].endswith("  1 kB")
