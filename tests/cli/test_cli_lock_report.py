@@ -45,7 +45,7 @@ def test_changes_yanked_releases_and_vulnerabilities(family: Index, apt: None, c
     text = REPORT.read_text()
     assert "| `filelock` | `1.0` | yanked: " in text
     assert "| `filelock` | `1.0` | GHSA-1 | 1.1 | a \\| race |" in text
-    assert "1 advisories of the ecosystem PyPI, the newest of 2024-05-01" in text
+    assert "1 advisory of the ecosystem PyPI, the newest of 2024-05-01" in text
     assert "Not looked up: 2 Debian packages." in text
     assert "warning: filelock 1.0: GHSA-1" in said.err
 

@@ -226,6 +226,11 @@ def test_every_command_s_errors_are_json_where_json_was_asked_for(call: Call, na
         assert error(*["./none"] * needed, "--json", *["--output", "x"] * (name == "bundle"))["message"]
 
 
+def test_a_misspelt_option_of_every_command_is_recognized(call: Call) -> None:
+    assert "Did you mean" in (said := call("image", "--quite").err)
+    assert "--quiet" in said
+
+
 @pytest.mark.parametrize("name", cli.commands)
 @pytest.mark.parametrize("option", ["-q", "-v", "--quiet", "--verbose"])
 def test_quiet_and_verbose_may_follow_the_command(call: Call, name: str, option: str) -> None:

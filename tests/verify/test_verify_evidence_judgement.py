@@ -177,7 +177,8 @@ def test_a_check_that_the_policy_wants(status: str, team: Team) -> None:
     team.documents = signed(texts(a_test(a_check(), unsure)), team.key)
     assert team.judge().good
     assert f"the check control is {status}: no race was seen" in refused(team.judge(checks=["control"]))
-    assert "the check matmul2 was not run" in refused(team.judge(checks=["conv2d", "matmul2"]))
+    words = refused(team.judge(checks=["conv2d", "matmul2"]))
+    assert "the self-test has no check matmul2: is matmul meant?" in words
 
 
 def test_a_gpu_that_the_policy_wants(team: Team) -> None:

@@ -66,6 +66,8 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
         ('keys = ["a\\u0000.pub"]', "not the name of a file"),
         ('builders = 1\nbuilder-keys = ["a\\u0000.pub"]', "not the name of a file"),
         ('builder-keys = ["one.pub"]', "has no effect without builders"),
+        ('gpu = ""', "gpu: .*a GPU's name"),
+        ('profile = "strickt"', 'profile: .*"strict"'),
         ("keys = ", "not valid TOML"),
         ("\x00", "not valid TOML"),
     ],

@@ -188,6 +188,8 @@ def _names_host(args: list[str], command: click.Command) -> bool:
 
 def _hinted(error: click.UsageError) -> click.UsageError:
     """Add what Docker's users need to an error for what they type."""
+    import difflib
+
     from .docker_habits import ARGUMENT_HINTS, OPTION_HINTS
 
     name = error.ctx.info_name if error.ctx is not None else None
@@ -195,6 +197,10 @@ def _hinted(error: click.UsageError) -> click.UsageError:
         hint = OPTION_HINTS.get(name or "", {}).get(error.option_name)
         if name in _OWN_ARGUMENTS and error.option_name in _ANYWHERE:
             hint = f"write it before the command, as in `reprobuild {error.option_name} {name}`"
+        elif near := difflib.get_close_matches(
+            error.option_name, _ANYWHERE
+        ):  # click knows the command's alone
+            error.possibilities = [*near, *(error.possibilities or ())]
         return click.UsageError(f"No such option {error.option_name}: {hint}", error.ctx) if hint else error
     if (hint := ARGUMENT_HINTS.get(name or "")) and "unexpected extra argument" in error.message:
         return click.UsageError(f"{error.message}: {hint}", error.ctx)

@@ -85,7 +85,7 @@ def _about(advisories: Advisories, now: Sequence[Lock]) -> list[str]:
     }
     others = [f"{count} {kind} packages" for kind, count in left_out.items() if count]
     return [
-        f"From {advisories.entries} advisories of the ecosystem PyPI, the newest of "
+        f"From {advisories.entries} {'advisory' if advisories.entries == 1 else 'advisories'} of the ecosystem PyPI, the newest of "
         f"{cell(advisories.newest)}: {code(advisories.source)}, SHA-256 {code(advisories.sha256)}."
         + (f" Not looked up: {' and '.join(others)}." if others else "")
     ]

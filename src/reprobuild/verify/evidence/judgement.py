@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EvidenceError
@@ -228,7 +229,8 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
     states = {check.label: check for check in report.checks}
     for name in policy.checks:
         if (check := states.get(name)) is None:
-            refused.append(f"the check {name} was not run")
+            near = get_close_matches(name, states, 1)
+            refused.append(f"the self-test has no check {name}" + (f": is {near[0]} meant?" if near else ""))
         elif check.status != "passed":
             refused.append(f"the check {name} is {check.status}: {check.reason}")
     if policy.gpu is not None:

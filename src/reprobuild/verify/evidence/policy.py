@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ...errors import EvidenceError
 from ...host.home import open_regular
+from ...request.model import Profile
 from ...request.table import Table, refused_as
 from ...request.toml_reader import MOST_TEXT, load_toml
 from .keys import read_public_key
@@ -109,8 +110,8 @@ def _policy(table: Table, path: Path) -> Policy:
     return Policy(
         keys=keys,
         checks=table.texts("checks", default=()),
-        gpu=table.value("gpu", str, None),
-        profile=table.value("profile", str, None),
+        gpu=table.text("gpu", str.strip, "a GPU's name as its driver has it", None),
+        profile=table.choice("profile", get_args(Profile), None),
         max_age=None if days is None else timedelta(days=days),
         builders=builders,
         builder_keys=voters,
