@@ -84,8 +84,9 @@ def _about(advisories: Advisories, now: Sequence[Lock]) -> list[str]:
         "conda": max(len(lock.conda) for lock in now),
     }
     others = [f"{count} {kind} packages" for kind, count in left_out.items() if count]
+    noun = "advisory" if advisories.entries == 1 else "advisories"
     return [
-        f"From {advisories.entries} {'advisory' if advisories.entries == 1 else 'advisories'} of the ecosystem PyPI, the newest of "
+        f"From {advisories.entries} {noun} of the ecosystem PyPI, the newest of "
         f"{cell(advisories.newest)}: {code(advisories.source)}, SHA-256 {code(advisories.sha256)}."
         + (f" Not looked up: {' and '.join(others)}." if others else "")
     ]
