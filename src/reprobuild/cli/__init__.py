@@ -197,7 +197,7 @@ def _hinted(error: click.UsageError) -> click.UsageError:
         hint = OPTION_HINTS.get(name or "", {}).get(error.option_name)
         if name in _OWN_ARGUMENTS and error.option_name in _ANYWHERE:
             hint = f"write it before the command, as in `reprobuild {error.option_name} {name}`"
-        elif near := difflib.get_close_matches(error.option_name, _ANYWHERE):
+        elif not hint and (near := difflib.get_close_matches(error.option_name, _ANYWHERE)):
             names = [*near, *(error.possibilities or ())]  # which click has of the command's own
             return click.NoSuchOption(error.option_name, possibilities=names, ctx=error.ctx)
         return click.UsageError(f"No such option {error.option_name}: {hint}", error.ctx) if hint else error
