@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice.event_files import event_lines
+from reprobuild.twice.event_files import bounded, event_lines
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
@@ -45,6 +45,31 @@ def test_a_value_that_differs_is_a_result_and_a_clock_is_not(tmp_path: Path) -> 
     assert (ends, [each.kind for each in texts]) == ([], ["clock times of its records"])
     [end], _ = files_apart(Texts(Evidence(), Evidence()), first, other)
     assert end.told == "run 1 wrote 'step 2 loss 0.125', run 2 'step 2 loss 0.13'"
+
+
+def long_field(number: int, value: bytes) -> bytes:
+    size = bytes([len(value) & 127 | 128, len(value) >> 7 & 127 | 128, len(value) >> 14])
+    return bytes([number << 3 | 2]) + size + value
+
+
+@pytest.mark.parametrize("kind", ["event", "summary", "value"])
+def test_a_message_of_endless_fields_is_none(kind: str, tmp_path: Path) -> None:
+    few, many = b"\x18\x01" * 99_000, b"\x18\x01" * 101_000
+    forms = {
+        "event": lambda fields: fields,
+        "summary": lambda fields: long_field(5, fields),
+        "value": lambda fields: long_field(5, long_field(1, fields)),
+    }
+    assert event_lines(write(tmp_path / NAME, forms[kind](few))) is not None
+    assert event_lines(write(tmp_path / NAME, forms[kind](many))) is None
+
+
+def test_long_lines_are_hashed_beyond_a_number_of_characters() -> None:
+    lines, other = ([f"{n}{'x' * (1 << 20)}{end}" for n in range(100)] for end in "ab")
+    first, second = (bounded(each, "values", 1000) for each in (lines, other))
+    assert sum(map(len, first)) < 64 << 20
+    assert first[-1].startswith("37 more values: SHA-256 ")
+    assert first[-1] != second[-1]
 
 
 def test_scalars_are_shown_with_all_their_bits(tmp_path: Path) -> None:

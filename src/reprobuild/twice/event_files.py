@@ -18,6 +18,10 @@ NAME = re.compile(rf"(.*{re.escape(EVENTS)})\.\d{{10}}\..*")
 """What torch and TensorFlow call them: with the time, the host and the process."""
 MOST_LINES = 100_000
 _MOST_EVENT = 64 << 20
+_MOST_FIELDS = 100_000
+"""Of a message. Two bytes are one, of which Python's objects take fifty times as much memory."""
+_MOST_TEXT = 64 << 20
+"""Characters of all lines."""
 _LONGEST = 2000
 """Bytes of a field up to which it is shown as text."""
 _TIME, _STEP, _SUMMARY = 1, 2, 5
@@ -42,11 +46,12 @@ def event_lines(path: Path) -> tuple[str, ...] | None:
 
 
 def bounded(lines: Iterable[str], what: str, most: int) -> tuple[str, ...]:
-    """Return some lines, and those beyond a number as one with their hash."""
+    """Return some lines, and those beyond a number, or beyond `_MOST_TEXT`, as one with their hash."""
     found: list[str] = []
-    rest, more = hashlib.sha256(), 0
+    rest, more, length = hashlib.sha256(), 0, 0
     for line in lines:
-        if len(found) < most:
+        length += len(line)
+        if len(found) < most and length <= _MOST_TEXT:
             found.append(line)
         else:
             rest.update(f"{line}\n".encode())
@@ -110,9 +115,12 @@ def _shown(value: int | bytes) -> str:
 
 
 def _fields(message: bytes) -> Iterator[Field]:
-    """Yield the fields of a message of protobuf. Raises `ValueError` for one that is not whole."""
-    at = 0
+    """Yield the fields of a message of protobuf. Raises `ValueError` for one not whole, or of too many."""
+    at, count = 0, 0
     while at < len(message):
+        count += 1
+        if count > _MOST_FIELDS:
+            raise ValueError("too many fields")
         key, at = _varint(message, at)
         kind, size = key & 7, 0
         if kind == 0:
