@@ -193,16 +193,16 @@ def test_another_vendor_s_broken_file_is_no_reason(cdi: Path) -> None:
         ("a: [", "while parsing"),
         ("[]", "not a table"),
         ("", "not a table"),
-        (yaml.safe_dump({"kind": KIND, "devices": [{}]}), "KeyError: 'name'"),
-        (yaml.safe_dump({"kind": KIND, "devices": 5}), "TypeError"),
-        (yaml.safe_dump({"kind": KIND, "devices": ["a"]}), "TypeError"),
+        (yaml.safe_dump({"kind": KIND, "devices": [{}]}), "devices[0].name: missing"),
+        (yaml.safe_dump({"kind": KIND, "devices": 5}), "devices: expected an array, got 5"),
+        (yaml.safe_dump({"kind": KIND, "devices": ["a"]}), "devices[0]: expected an object"),
         (yaml.safe_dump({"kind": KIND, "containerEdits": {"mounts": [{"hostPath": "/a"}]}}), "containerPath"),
-        (yaml.safe_dump({"kind": KIND, "containerEdits": {"env": [5]}}), "AttributeError"),
+        (yaml.safe_dump({"kind": KIND, "containerEdits": {"env": [5]}}), "env[0]: expected a string"),
         (
             yaml.safe_dump(
                 {"kind": KIND, "containerEdits": {"hooks": [{"hookName": "later", "path": "/a"}]}}
             ),
-            "unknown hook 'later'",
+            "'later' is not a valid hookName",
         ),
     ],
 )
@@ -213,6 +213,62 @@ def test_a_file_that_makes_no_sense_is_the_host_s_fault(cdi: Path, text: str, re
     assert caught.value.message.startswith(f"{cdi / 'nvidia.yaml'}: not a valid CDI specification: ")
     assert reason in caught.value.message
     assert "nvidia-ctk cdi generate" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("edits", "reason"),
+    [
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "/"}]}, "would hide locked files"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "//opt/./"}]}, "would hide locked files"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "/opt/venv/lib"}]}, "would hide locked files"),
+        ({"mounts": [{"hostPath": "/a", "containerPath": "/opt/venv", "type": "tmpfs"}]}, "hide locked"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a/../../b"}]}, "not an absolute path"),
+        ({"mounts": [{"hostPath": "etc", "containerPath": "/a"}]}, "not an absolute path"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a\nb"}]}, "not an absolute path"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": 5}]}, "expected a string, got 5"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a", "options": "rw"}]}, "expected an array"),
+        ({"deviceNodes": [{"path": "/dev/../etc/x"}]}, "not an absolute path"),
+        ({"deviceNodes": [{"path": "/dev/x", "hostPath": "x"}]}, "not an absolute path"),
+        ({"env": "ABC"}, "expected an array"),
+        ({"env": ["=x"]}, "not NAME=VALUE"),
+        ({"env": ["A"]}, "not NAME=VALUE"),
+        ({"env": ["A=\0"]}, "not NAME=VALUE"),
+        ({"additionalGids": [1 << 40]}, "not ids of groups"),
+        ({"additionalGids": [True]}, "not ids of groups"),
+        ({"hooks": [{"hookName": "prestart"}]}, "path: missing"),
+        ({"hooks": [{"hookName": "prestart", "path": "/a", "args": "x"}]}, "expected an array"),
+        ({"hooks": [{"hookName": "prestart", "path": "/a", "env": ["\0"]}]}, "a NUL"),
+        ({"hooks": [{"hookName": "prestart", "path": "/a", "timeout": "x"}]}, "expected a whole number"),
+    ],
+)
+def test_edits_that_no_runtime_could_mean_are_refused(cdi: Path, edits: dict[str, Any], reason: str) -> None:
+    with pytest.raises(HostError) as caught:
+        found(cdi, {"kind": KIND, "devices": [{"name": "0", "containerEdits": edits}]}, "nvidia.json")
+    assert reason in caught.value.message
+
+
+def test_null_is_as_good_as_nothing(cdi: Path) -> None:
+    """As Go reads it."""
+    node = {"path": "/dev/nvidia0", "hostPath": None}
+    edits = {"deviceNodes": [node], "mounts": None, "hooks": None, "env": None, "additionalGids": None}
+    spec = {"kind": KIND, "containerEdits": None, "devices": [{"name": 0, "containerEdits": edits}]}
+    assert [device.path for device in found(cdi, spec).devices] == ["/dev/nvidia0"]
+
+
+def test_only_a_regular_file_within_bounds_is_read(cdi: Path) -> None:
+    """A pipe would be waited for, and /dev/zero has no end."""
+    file = cdi / "nvidia.json"
+    os.mkfifo(file)
+    with pytest.raises(HostError, match=r"nvidia\.json: .*: not a regular file"):
+        gpu_access([cdi], Path("/nowhere"))
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(HostError, match=r"nvidia\.json: .*: not a regular file"):
+        gpu_access([cdi], Path("/nowhere"))
+    file.unlink()
+    file.write_text(json.dumps(SPEC) + " " * (8 << 20))
+    with pytest.raises(HostError, match=r"nvidia\.json: .*: it has more than 8,388,608 bytes"):
+        gpu_access([cdi], Path("/nowhere"))
 
 
 leaves = st.none() | st.booleans() | st.integers(-1, 9) | st.text(max_size=3) | st.just("all")

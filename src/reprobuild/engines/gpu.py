@@ -6,18 +6,23 @@ nodes, mounts, variables and hooks a device needs; `nvidia-ctk cdi generate` wri
 
 from __future__ import annotations
 
-import json
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import HostError
 from ..host import process
+from ..host.home import open_regular
 from ..host.machine import visible_devices
 from ..host.sandbox import Bind, Device, is_device
+from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
+from ..request.json_reader import load_json
+from ..request.table import JsonTable, Table, TableError, refused_as, shown
 from ..request.yaml_reader import load_yaml
 
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
@@ -40,6 +45,11 @@ _NEEDED = {
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
 _TMPFS_BYTES = 64 << 20
+_LARGEST = 8 << 20
+"""Bytes of a CDI file; those of `nvidia-ctk` have some 30,000."""
+_MOST_GROUP = (1 << 32) - 2
+_HOOKS = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
+_ANEW = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,8 +174,8 @@ class _CdiDevice:
     """A device of a CDI file: its own edits, and those that the file has for all."""
 
     path: Path
-    edits: Mapping[str, Any]
-    common: Mapping[str, Any]
+    edits: JsonTable
+    common: JsonTable
 
 
 def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
@@ -194,15 +204,31 @@ def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
 
 
 def _devices_of(spec: Mapping[str, Any], path: Path) -> dict[str, _CdiDevice]:
-    try:
-        common = spec.get("containerEdits") or {}
-        entries = spec.get("devices") or []
-        devices = {str(d["name"]): d.get("containerEdits") or {} for d in entries}
+    with _refused(path):
+        whole = _without_null(JsonTable(spec))
+        entries = [_without_null(each) for each in whole.tables("devices", default=())]
+        devices = {_name(each): each for each in entries}
         if len(devices) < len(entries):
-            raise _bad(path, "it defines a device twice")
-        return {name: _CdiDevice(path, edits, common) for name, edits in (devices or {"": {}}).items()}
-    except (KeyError, TypeError, AttributeError) as error:
-        raise _bad(path, f"{type(error).__name__}: {error}") from None
+            raise TableError("it defines a device twice")
+        common = _edits_of(whole)
+        every = {name: _edits_of(each) for name, each in devices.items()} or {"": JsonTable({})}
+    return {name: _CdiDevice(path, edits, common) for name, edits in every.items()}
+
+
+def _edits_of(table: JsonTable) -> JsonTable:
+    key = "containerEdits"
+    return _without_null(JsonTable(table.value(key, dict, {}), table.where(key)))
+
+
+def _without_null(table: Table) -> JsonTable:
+    """Return a table without the keys whose value is null, which Go reads as missing."""
+    return JsonTable({key: value for key, value in table.data.items() if value is not None}, table.place)
+
+
+def _name(device: JsonTable) -> str:
+    """Return a device's name; without quotes YAML has a number there."""
+    number = type(device.data.get("name")) is int
+    return str(device.integer("name", 0, 1 << 32)) if number else device.value("name", str)
 
 
 def _driver_libraries() -> dict[str, Path]:
@@ -249,20 +275,29 @@ def _known_to_ldconfig() -> dict[str, Path]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     """Return a CDI file; an empty table for one that cannot be read and is not about NVIDIA's GPUs."""
-    text = ""
+    data = b""
     try:
-        text = path.read_text(encoding="utf-8")
-        spec = json.loads(text) if path.suffix == ".json" else load_yaml(text)
-    except (OSError, ValueError, RecursionError) as error:
+        with open_regular(path) as file:
+            data = file.read(_LARGEST + 1)
+        _hold_size(data)
+        spec = load_json(data) if path.suffix == ".json" else load_yaml(data.decode())
+    except (OSError, ValueError) as error:
         # Another vendor's broken file is no reason to refuse.
-        if KIND in text or "nvidia" in path.name:
-            raise _bad(path, str(error)) from None
+        if KIND.encode() in data or "nvidia" in path.name:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise HostError(f"{path}: not a valid CDI specification: {reason}", hint=_ANEW) from None
         return {}
     if isinstance(spec, dict):
         return spec
-    if "nvidia" in path.name:
-        raise _bad(path, "not a table")
+    with _refused(path):
+        if "nvidia" in path.name:
+            raise TableError("not a table")
     return {}
+
+
+def _hold_size(data: bytes) -> None:
+    if len(data) > _LARGEST:
+        raise ValueError(f"it has more than {_LARGEST:,} bytes")
 
 
 def _from_cdi(devices: Mapping[str, _CdiDevice], visible: Mapping[str, str]) -> GpuAccess:
@@ -277,10 +312,8 @@ def _from_cdi(devices: Mapping[str, _CdiDevice], visible: Mapping[str, str]) -> 
     parts = []
     for path in dict.fromkeys(device.path for device in chosen):
         edits = [device for device in chosen if device.path == path]
-        try:
+        with _refused(path):
             parts.append(_merged([edits[0].common, *(device.edits for device in edits)]))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise _bad(path, f"{type(error).__name__}: {error}") from None
     return _joined(parts, visible)
 
 
@@ -301,7 +334,7 @@ def _joined(parts: Sequence[GpuAccess], visible: Mapping[str, str]) -> GpuAccess
     )
 
 
-def _merged(edits: Iterable[Mapping[str, Any]]) -> GpuAccess:
+def _merged(edits: Iterable[JsonTable]) -> GpuAccess:
     devices: dict[str, Device] = {}
     binds: dict[str, Bind] = {}
     folders: dict[str, int] = {}
@@ -309,25 +342,22 @@ def _merged(edits: Iterable[Mapping[str, Any]]) -> GpuAccess:
     groups: list[int] = []
     hooks: dict[str, list[Mapping[str, Any]]] = {}
     for edit in edits:
-        for node in edit.get("deviceNodes") or []:
-            devices[node["path"]] = Device(
-                path=node["path"], source=Path(node.get("hostPath") or node["path"])
-            )
-        for mount in edit.get("mounts") or []:
-            target = mount["containerPath"]
-            if mount.get("type") == "tmpfs":
+        for node in map(_without_null, edit.tables("deviceNodes", default=())):
+            path = _path(node, "path")
+            devices[path] = Device(path=path, source=Path(_path(node, "hostPath", path) or path))
+        for mount in map(_without_null, edit.tables("mounts", default=())):
+            target = _free_path(mount, "containerPath")
+            if mount.value("type", str, "") == "tmpfs":
                 folders[target] = _TMPFS_BYTES
                 continue
-            writable = "rw" in (mount.get("options") or [])
-            binds[target] = Bind(source=Path(mount["hostPath"]), destination=target, writable=writable)
-        for line in edit.get("env") or []:
-            key, _, value = line.partition("=")
-            env[key] = value
-        groups += [int(group) for group in edit.get("additionalGids") or [] if int(group) > 0]
-        for hook in edit.get("hooks") or []:
-            call = {key: hook[key] for key in ("path", "args", "env", "timeout") if hook.get(key)}
-            kept = hooks.setdefault(_hook_kind(hook["hookName"]), [])
-            if call not in kept:
+            writable = "rw" in mount.texts("options", default=())
+            source = Path(_path(mount, "hostPath"))
+            binds[target] = Bind(source=source, destination=target, writable=writable)
+        env |= dict(line.split("=", 1) for line in edit.texts("env", _variable, ()))
+        groups += _groups(edit)
+        for hook in map(_without_null, edit.tables("hooks", default=())):
+            kept = hooks.setdefault(str(hook.choice("hookName", _HOOKS)), [])
+            if (call := _call(hook)) not in kept:
                 kept.append(call)
     return GpuAccess(
         devices=list(devices.values()),
@@ -339,21 +369,49 @@ def _merged(edits: Iterable[Mapping[str, Any]]) -> GpuAccess:
     )
 
 
-def _hook_kind(name: str) -> str:
-    if name not in (
-        "prestart",
-        "createRuntime",
-        "createContainer",
-        "startContainer",
-        "poststart",
-        "poststop",
-    ):
-        raise ValueError(f"unknown hook {name!r}")
-    return name
+def _path(table: JsonTable, key: str, default: str | None = None) -> str:
+    """Return an absolute path that leads nowhere but down."""
+    value = table.value(key, str) if default is None else table.value(key, str, "") or default
+    if not value.startswith("/") or ".." in value.split("/") or not value.isprintable():
+        raise table.bad(key, f"{shown(value)} is not an absolute path without ..")
+    return value
 
 
-def _bad(path: Path, reason: str) -> HostError:
-    return HostError(
-        f"{path}: not a valid CDI specification: {reason}",
-        hint="regenerate it with `nvidia-ctk cdi generate`, or use --gpu off",
-    )
+def _free_path(table: JsonTable, key: str) -> str:
+    """Return a place in the container that hides none of what the lock names and the self-test runs."""
+    value = _path(table, key)
+    place = posixpath.normpath(f"/{value.lstrip('/')}").rstrip("/")
+    for own in (SITE_PREFIX, OWN_FOLDER):
+        if f"{own}/".startswith(f"{place}/") or place.startswith(f"{own}/"):
+            raise table.bad(key, f"a mount at {shown(value)} would hide locked files of {own}")
+    return value
+
+
+def _variable(line: str) -> str:
+    name, equals, _ = line.partition("=")
+    if not name or not equals or "\0" in line:
+        raise ValueError(f"{shown(line)} is not NAME=VALUE")
+    return line
+
+
+def _groups(edit: JsonTable) -> list[int]:
+    found = edit.value("additionalGids", list, [])
+    if any(type(group) is not int or not 0 <= group <= _MOST_GROUP for group in found):
+        raise edit.bad("additionalGids", f"{shown(found)} are not ids of groups")
+    return [group for group in found if group]
+
+
+def _call(hook: JsonTable) -> Mapping[str, Any]:
+    lists = {key: hook.texts(key, _without_nul, ()) for key in ("args", "env")}
+    call = {"path": _path(hook, "path"), **lists, "timeout": hook.integer("timeout", 0, 1 << 31, 0)}
+    return {key: value for key, value in call.items() if value}
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it has a NUL")
+    return text
+
+
+def _refused(path: Path) -> AbstractContextManager[None]:
+    return refused_as(HostError, f"{path}: not a valid CDI specification", _ANEW)
