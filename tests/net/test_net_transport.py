@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
@@ -205,6 +206,29 @@ def test_an_answer_that_never_ends_does_so_here(
     monkeypatch.setattr(transport, "_MOST_LINES", 1 << 18)
     with endless(head, piece) as url, session(retries=0) as http, pytest.raises(requests.RequestException):
         transport.read_whole(http.get(url, stream=True), 1 << 18)
+
+
+@pytest.mark.parametrize("length", [b"-1", b"five", b"+5", b"1_0", b"5, 5", b"9" * 40, b"9" * 5000, b""])
+def test_a_length_that_is_no_number_is_not_waited_for(length: bytes) -> None:
+    """The connection stays open, and http.client reads to its end."""
+    open_still = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.wfile.write(_HEAD + b"Content-Length: " + length + b"\r\n\r\nhello")
+            self.wfile.flush()
+            open_still.wait(60)
+
+        def log_message(self, *_: object) -> None:
+            """Keep it off the tests' output."""
+
+    with listening(Handler) as server, session(retries=1) as http:
+        url = f"http://127.0.0.1:{server.server_port}/page"
+        try:
+            with pytest.raises(requests.RequestException, match="has the Content-Length"):
+                http.get(url, timeout=(15, 15))
+        finally:
+            open_still.set()
 
 
 def test_a_stream_that_inflates_to_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import math
+import re
 import ssl
 import time
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ _MOST_LINES = 4 << 20
 _LINES_PER_BYTE = 16
 
 _PIECE = 1 << 16
+_LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class StalledError(TimeoutError):
@@ -44,6 +46,10 @@ class StalledError(TimeoutError):
 
 class EndlessError(http.client.HTTPException):
     """An answer that consists of heads, trailers or the lines around chunks, and never of a body."""
+
+
+class BadLengthError(http.client.HTTPException):
+    """An answer that says of its length what is not a number: nobody knows where it ends (RFC 9112, 6.3)."""
 
 
 class TooLargeError(requests.RequestException):
@@ -204,6 +210,11 @@ class _PacedResponse(http.client.HTTPResponse):
     def begin(self) -> None:
         """Read the headers. The body of an error is bounded from here on: urllib3 reads it before a retry."""
         super().begin()
+        said = self.headers.get("Content-Length")
+        if said is not None and not self.chunked and not _LENGTH.fullmatch(said.strip()):
+            # http.client would wait until the server closes the connection.
+            self.close()
+            raise BadLengthError(f"the answer has the Content-Length {said[:40]!r}")
         if self.status >= 300:
             self.paced.most, self.paced.end = self.paced.total + _MOST_LINES, time.monotonic() + LONGEST
 
