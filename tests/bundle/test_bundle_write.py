@@ -38,6 +38,17 @@ def test_the_readme_comes_first_and_the_manifest_names_every_other_member(host: 
     assert written.size == file.stat().st_size
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 64])
+def test_files_of_many_pieces_are_hashed_beside_the_reading(
+    chunk: int, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_bundle(host, tmp_path / "a.tar")
+    monkeypatch.setattr("reprobuild.bundle.write.CHUNK", chunk)
+    written = small_bundle(host, tmp_path / "b.tar")
+    assert (data := (tmp_path / "b.tar").read_bytes()) == (tmp_path / "a.tar").read_bytes()
+    assert written.sha256 == sha256(data)
+
+
 def test_locks_share_their_files(host: Host, tmp_path: Path) -> None:
     small_bundle(host, tmp_path / "a.tar")
     files = [path for path in contents(tmp_path / "a.tar") if path.startswith("files/")]

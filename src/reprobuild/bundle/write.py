@@ -6,6 +6,7 @@ import hashlib
 import os
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -18,6 +19,7 @@ from ..fetch.store import DAMAGED, Store
 from ..host.console import size_text
 from ..host.home import open_regular, replacing, require_free, write_all
 from ..host.host import Host
+from ..host.workers import workers
 from ..lock.model import Lock
 from ..lock.platforms import dump_locks
 from ..oci.stream import CHUNK
@@ -139,13 +141,44 @@ def _write(
     advance: Callable[[int], None],
 ) -> tuple[str, int]:
     """Write the tar; return its SHA-256 and size."""
-    digest, total = hashlib.sha256(), 0
+    with workers(1, "hash") as pool:
+        return _write_members(manifest, texts, store, _Output(out, pool), advance)
 
-    def put(data: bytes | memoryview) -> None:
-        nonlocal total
-        digest.update(data)
-        write_all(out, data)
-        total += len(data)
+
+class _Output:
+    """A file whose hash another thread makes, while this one reads and verifies what comes next."""
+
+    def __init__(self, file: IO[bytes], pool: Executor) -> None:
+        self._file, self._pool = file, pool
+        self._content = hashlib.sha256()
+        self._hashed: Future[None] | None = None
+        self.size = 0
+
+    def put(self, data: bytes | memoryview) -> None:
+        """Write data. It is hashed once the next call returns, and must not change before."""
+        self._wait()
+        self._hashed = self._pool.submit(self._content.update, data)
+        write_all(self._file, data)
+        self.size += len(data)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of all that was written."""
+        self._wait()
+        return self._content.hexdigest()
+
+    def _wait(self) -> None:
+        if self._hashed is not None:
+            self._hashed.result()
+
+
+def _write_members(
+    manifest: Manifest,
+    texts: Mapping[str, bytes],
+    store: Store,
+    out: _Output,
+    advance: Callable[[int], None],
+) -> tuple[str, int]:
+    put = out.put
 
     def begin(path: str, size: int) -> None:
         put(header(path, tarfile.REGTYPE, 0o755 if path.endswith(".sh") else 0o644, MTIME, size=size))
@@ -164,19 +197,23 @@ def _write(
             begin(MANIFEST, len(text))
             put(text + bytes(-len(text) % _BLOCK))
     put(bytes(2 * _BLOCK))
-    put(bytes(-total % _RECORD))
-    return digest.hexdigest(), total
+    put(bytes(-out.size % _RECORD))
+    return out.digest(), out.size
 
 
 def stored(member: Member, store: Store) -> Iterator[memoryview]:
-    """Yield the content of a file of the store; `StorageError` where it is damaged."""
+    """Yield the content of a file of the store; `StorageError` where it is damaged.
+
+    A piece stays as it is until the next but one is asked for.
+    """
     digest, size = hashlib.sha256(), 0
-    buffer = memoryview(bytearray(CHUNK))
+    buffer, other = (memoryview(bytearray(CHUNK)) for _ in range(2))
     with open_regular(store.path(member.sha256)) as file:
         while count := file.readinto(buffer):
             digest.update(buffer[:count])
             size += count
             yield buffer[:count]
+            buffer, other = other, buffer
     if digest.hexdigest() != member.sha256 or size != member.size:
         store.remove(member.sha256)
         raise StorageError(f"{member.name}: its bytes in the store are damaged", hint=DAMAGED)
