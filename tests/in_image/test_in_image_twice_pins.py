@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from reprobuild.in_image.twice.pins import Pins
+from reprobuild.in_image.twice.pins import Pins, vary_listings
 from support.twice import PROGRAMS, recorded
 
 
@@ -51,6 +53,21 @@ def test_what_is_pinned_is_the_same_in_each_run(tmp_path: Path) -> None:
         for text in printed(tmp_path, {"REPROBUILD_TWICE_PIN": pins})
     )
     assert one == other
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_of_any_two_entries_of_a_folder_the_other_comes_first_when_listings_vary(
+    order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever order the file system gives: the newest first on a tmpfs, that of a hash on ext4."""
+    for name in order:
+        (tmp_path / name).touch()
+    entries = {entry.name: entry for entry in os.scandir(tmp_path)}
+    monkeypatch.setattr(os, "listdir", lambda _: list(order))
+    monkeypatch.setattr(os, "scandir", lambda _: nullcontext(iter([entries[name] for name in order])))
+    vary_listings()
+    assert os.listdir(tmp_path) == list(order)[::-1]  # noqa: PTH208 -- it is what varies
+    assert [entry.name for entry in os.scandir(tmp_path)] == list(order)[::-1]
 
 
 def test_threads_work_one_after_the_other(tmp_path: Path) -> None:

@@ -155,11 +155,13 @@ class Pins(recorded.Sources):
 
 
 class Entries:
-    """What a folder has, sorted, as `os.scandir` gives it."""
+    """What a folder has, sorted or else in the opposite of its order, as `os.scandir` gives it."""
 
-    def __init__(self, inner: Any, *, reverse: bool = False) -> None:
+    def __init__(self, inner: Any, *, opposite: bool = False) -> None:
         with inner as entries:
-            self._entries = iter(sorted(entries, key=lambda entry: entry.name, reverse=reverse))
+            self._entries = iter(
+                [*entries][::-1] if opposite else sorted(entries, key=lambda entry: entry.name)
+            )
 
     def __iter__(self) -> Any:
         """Return the entries."""
@@ -261,16 +263,19 @@ def _one_by_one(module: Any) -> None:
 
 
 def vary_listings() -> None:
-    """Give the entries of each folder from the last name to the first."""
+    """Give the entries of each folder in the opposite of its order: of any two, the other comes first.
+
+    No order of names would do: a folder may have just that, a tmpfs that of the newest first.
+    """
     listing, scanning = os.listdir, os.scandir
 
     @functools.wraps(listing)
     def listdir(*arguments: Any) -> Any:
-        return sorted(listing(*arguments), reverse=True)
+        return listing(*arguments)[::-1]
 
     @functools.wraps(scanning)
     def scandir(*arguments: Any) -> Any:
-        return Entries(scanning(*arguments), reverse=True)
+        return Entries(scanning(*arguments), opposite=True)
 
     setattr(os, "listdir", listdir)  # noqa: B010 -- these have many types
     setattr(os, "scandir", scandir)  # noqa: B010
