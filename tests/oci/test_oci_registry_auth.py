@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 import requests
@@ -8,6 +9,8 @@ from requests.auth import HTTPBasicAuth
 
 from reprobuild.errors import RegistryError
 from reprobuild.oci.registry.auth import OnlyAt, ask_token, challenge
+from support.proxy import serve_proxy
+from support.scripted import Answer, Asked, serve_answers
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,28 @@ def test_a_registry_elsewhere_names_no_token_server_on_this_machine(host: str) -
     fields = {"realm": f"https://{host}/token", "service": "x"}
     with pytest.raises(RegistryError, match="to this machine or its own link"):
         ask_token(requests.Session(), fields, "s", None, "https://r.example.org/v2/")
+
+
+def test_a_token_server_s_redirect_reaches_nothing_on_this_machine(tmp_path: Path) -> None:
+    """What a service here answered went on to the registry as the token."""
+
+    def answer(asked: Asked) -> Answer:
+        if asked.path.startswith("/token"):
+            return Answer(302, headers={"Location": f"http://{served.host}/internal"})
+        if asked.path.startswith("/moved"):
+            return Answer(302, headers={"Location": "/other?x=1"})
+        return Answer.json({"token": "t" if asked.path.startswith("/other") else "of-this-machine"})
+
+    root, http = "https://r.example/v2/", requests.Session()
+    with (
+        serve_answers(answer) as served,
+        serve_proxy(tmp_path, {"t.example": f"http://{served.host}"}) as proxy,
+    ):
+        http.trust_env, http.verify, http.proxies = False, str(proxy.ca), {"https": proxy.url}
+        with pytest.raises(RegistryError, match="to this machine or its own link: http://127"):
+            ask_token(http, {"realm": "https://t.example/token"}, "s", None, root)
+        assert ask_token(http, {"realm": "https://t.example/moved"}, "s", None, root) == "t"
+    assert not [asked for asked in served.log if asked.path == "/internal"]
 
 
 def test_a_long_challenge_is_read_in_no_time() -> None:

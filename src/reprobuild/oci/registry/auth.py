@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
 
@@ -134,7 +134,8 @@ def ask_token(
         answer = http.post(realm, data={**asked, **form}, stream=True, allow_redirects=False)
     else:
         auth = Nothing() if login is None else basic_auth(login.user, login.password)
-        answer = http.get(realm, params=asked, auth=auth, stream=True)
+        hold = _redirect_rule(root)
+        answer = http.get(realm, params=asked, auth=auth, stream=True, hooks={"response": hold})
     content = read_whole(answer, TOKEN_LIMIT)
     server = urlsplit(realm).netloc
     if answer.status_code in (401, 403):
@@ -153,6 +154,19 @@ def ask_token(
     if not isinstance(token, str) or not re.fullmatch(r"[\x21-\x7e]+", token):
         raise RegistryError(f"{server}, the token server of {host}, returned no token")
     return token
+
+
+def _redirect_rule(root: str) -> Callable[..., None]:
+    """Return a hook of requests by which a redirect leads only where a token server may be.
+
+    What a service of this machine answered would go on to the registry as the token.
+    """
+
+    def hold(answer: requests.Response, **_: Any) -> None:
+        if answer.is_redirect:
+            _check_realm(urljoin(answer.url, answer.headers["Location"]), root)
+
+    return hold
 
 
 def _check_realm(realm: str, root: str) -> None:
