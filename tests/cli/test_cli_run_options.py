@@ -35,6 +35,8 @@ pytest_plugins = ["support.commands", "support.small_images"]
         (["-m", "1", NAME], "-m 1: no program starts in less than 6M of memory; a number alone is bytes"),
         (["-m", "6143k", NAME], "in less than 6M of memory"),
         (["--pids-limit", "3", NAME], "--pids-limit 3: a run has at least 4 processes"),
+        ([NAME, "--", "", "x"], "the command's first word is empty: expected a program"),
+        ([NAME, ""], "the command's first word is empty"),
         ([NAME, "-w", "/"], "-w is after the image; options of `run` come before it"),
     ],
 )

@@ -31,6 +31,7 @@ FILE = {"path": "/code/a", "size": 1, "sha256": "0" * 64}
         ({"receipt": True}, "a receipt of another format"),
         ({"more": 1}, "more"),
         ({"command": []}, "command: expected 1 to"),
+        ({"command": ["", "x"]}, "command: the first word is empty"),
         ({"command": ["a\0b"]}, r"command\[0\]: not valid text"),
         ({"command": ["\ud800"]}, r"command\[0\]: not valid text"),
         ({"workdir": "../.."}, "workdir: '../..' is not a valid workdir"),

@@ -102,11 +102,13 @@ receipt = file_option(
 
 
 def own_command(command: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Return a command without its ``--``. Raises UsageError for an option in its place."""
+    """Return a command without its ``--``. Raises UsageError for an option in its place, and for no name."""
     if command[:1] == ("--",):
-        return command[1:]
-    if command and command[0].startswith("-"):
+        command = command[1:]
+    elif command and command[0].startswith("-"):
         raise click.UsageError(f"{command[0]} is after the image; options of `{name}` come before it")
+    if command[:1] == ("",):
+        raise click.UsageError("the command's first word is empty: expected a program, like python3")
     return command
 
 

@@ -19,6 +19,7 @@ from .plan import place
 from .split_large import cut
 from .wheel import Generated, Member, installed_files
 from .wheel_layer import Files
+from .wheel_tags import fits
 
 
 class PackageFiles:
@@ -41,6 +42,12 @@ class PackageFiles:
 
     def read(self, package: PythonPackage) -> None:
         """Read the files of a wheel in the store, with their destinations. Raises `BuildError`."""
+        if not fits(package.wheel.filename, self._lock):
+            raise BuildError(
+                f"{package.name}: the wheel {package.wheel.filename} is not for Python "
+                f"{self._lock.request.python} on {self._lock.platform}, so pip would refuse it",
+                hint=f"`reprobuild lock --upgrade {package.name}` chooses one that fits",
+            )
         with opened(self.path(package), package.name) as archive:
             files = installed_files(archive, package.name, package.version, place(self._lock), self._template)
         if package.name in self._lock.request.allow_bad_record:

@@ -231,6 +231,8 @@ def _receipt(table: Table) -> Receipt:
     command = tuple(table.texts("command", _word))
     if not command or len(command) > MOST_WORDS:
         raise table.bad("command", f"expected 1 to {MOST_WORDS} words")
+    if not command[0]:
+        raise table.bad("command", "the first word is empty: expected a program")
     output_keys = ("path", "size", "sha256", "meaning")
     return Receipt(
         by=table.choice("by", ("run", "twice")),
