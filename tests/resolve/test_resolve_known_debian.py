@@ -14,7 +14,7 @@ from reprobuild.fetch.debian_mirrors import mirrors
 from reprobuild.host.host import Host
 from reprobuild.host.machine import architecture
 from reprobuild.resolve import known_debian as module
-from reprobuild.resolve.debian import DebianRequest, resolve_debian
+from reprobuild.resolve.debian import DebianRequest, resolve_debian_state
 from reprobuild.resolve.known_debian import resolve_debian_unless_known
 from support.apt_archive import BASE, World, versions
 from support.bundles import host_in
@@ -32,9 +32,9 @@ class Asked:
 
         def counted(*given: object, **named: object) -> object:
             self.count += 1
-            return resolve_debian(*given, **named)  # type: ignore[arg-type]
+            return resolve_debian_state(*given, **named)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(module, "resolve_debian", counted)
+        monkeypatch.setattr(module, "resolve_debian_state", counted)
 
     def resolve(self, wanted: DebianRequest = WANTED) -> dict[str, str]:
         return versions({package.name: package for package in resolve_debian_unless_known(wanted, self.host)})

@@ -43,14 +43,30 @@ class DebianRequest:
     """What a base image has already, as dpkg's status file; empty: nothing, the packages are the base."""
 
 
-def resolve_debian(
-    wanted: DebianRequest, *, keep: Mapping[str, str], console: Console, releases: list[str] | None = None
-) -> tuple[DebianPackage, ...]:
-    """Return the packages to install, closure included, without recommended ones.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DebianResolution:
+    """The packages that apt chose, and the state of the archives that it chose from."""
 
-    ``keep`` has the versions, by name, that shall stay where the archive still offers them. ``releases`` is
-    given the SHA-256 of each archive's signed list. Raises `HostError` without apt or a mirror;
-    `ResolveError` when the archive cannot be read or verified, or has not what is wanted.
+    packages: tuple[DebianPackage, ...]
+    releases: Sequence[str]
+    """SHA-256 of each archive's signed list."""
+
+
+def resolve_debian(
+    wanted: DebianRequest, *, keep: Mapping[str, str], console: Console
+) -> tuple[DebianPackage, ...]:
+    """Return the packages of `resolve_debian_state`. Raises as it does."""
+    return resolve_debian_state(wanted, keep=keep, console=console).packages
+
+
+def resolve_debian_state(
+    wanted: DebianRequest, *, keep: Mapping[str, str], console: Console
+) -> DebianResolution:
+    """Return the packages to install, closure included, without recommended ones; and of which archives.
+
+    ``keep`` has the versions, by name, that shall stay where the archive still offers them. Raises
+    `HostError` without apt or a mirror; `ResolveError` when the archive cannot be read or verified, or has
+    not what is wanted.
     """
     dated = None if wanted.as_of is None else dated_mirrors(wanted.suite, wanted.as_of)
     served = mirrors(wanted.suite) if dated is None else dated
@@ -69,8 +85,6 @@ def resolve_debian(
             dated=dated is not None,
         )
         apt.update()
-        if releases is not None:
-            releases += apt.releases()
         if wanted.as_of is not None and dated is None:
             _check_date(wanted.suite, wanted.as_of, apt.states())
         names = apt.names()
@@ -94,7 +108,7 @@ def resolve_debian(
         packages = apt.packages(result.stdout.decode(), none=bool(wanted.installed))
         if system and CONVERTS not in keep:
             packages = _without_perl(packages, targets, apt)
-        return packages
+        return DebianResolution(packages=packages, releases=apt.releases())
 
 
 def _without_perl(

@@ -28,12 +28,12 @@ from ..host.verified import read_sealed, sealed
 from ..lock.packages import DebianPackage
 from ..net.session import session
 from ..request.table import Table
-from .debian import DebianRequest, resolve_debian
+from .debian import DebianRequest, resolve_debian_state
 
 _DATES = re.compile(rb"^(Date|Valid-Until): ([ -~]+)$", re.MULTILINE)
 
 _FORMAT = 1
-"""Raise it when `resolve_debian` would give another answer, or when records are of another form."""
+"""Raise it when `resolve_debian_state` would give another answer, or when records are of another form."""
 
 
 def resolve_debian_unless_known(wanted: DebianRequest, host: Host) -> tuple[DebianPackage, ...]:
@@ -44,13 +44,13 @@ def resolve_debian_unless_known(wanted: DebianRequest, host: Host) -> tuple[Debi
     served = mirrors(wanted.suite)
     record = host.home.folder("resolved") / _name(wanted, served)
     before = _read(record)
-    if before is not None and (found := _packages(before)) and before["releases"] == _releases(served):
-        return found
-    releases: list[str] = []
-    packages = resolve_debian(wanted, keep={}, console=host.console, releases=releases)
-    table = {"releases": sorted(releases), "packages": [package.table() for package in packages]}
+    if before is not None and (known := _packages(before)) and before["releases"] == _releases(served):
+        return known
+    found = resolve_debian_state(wanted, keep={}, console=host.console)
+    packages = [package.table() for package in found.packages]
+    table = {"releases": sorted(found.releases), "packages": packages}
     atomic_write(record, sealed(record.name, json.dumps(table).encode()), sync=False)
-    return packages
+    return found.packages
 
 
 def _name(wanted: DebianRequest, served: Mapping[str, Sequence[Mirror]]) -> str:
