@@ -22,11 +22,13 @@ HELD_BY = {
     " a_server_that_drips_is_given_up an_endless_redirect_body an_answer_that_never_ends_does_so_here",
     "a registry that redirects": "a_password_goes_to_the_registry_alone"
     " an_identity_token_does_not_follow_a_redirect"
-    " a_registry_elsewhere_names_no_token_server_on_this_machine an_upload_that_is_redirected",
+    " a_registry_elsewhere_names_no_token_server_on_this_machine an_upload_that_is_redirected"
+    " a_token_server_s_redirect_reaches_nothing_on_this_machine",
     "a bundle given": "a_bundle_with_another_manifest_is_refused_by_name"
     " a_bundle_with_other_members_is_refused_by_name",
     "an archive or layout": "a_clean_description_beside_an_evil_one a_size_that_is_not_the_blob_s"
-    " a_manifest_of_docker_with_keys_in_another_case",
+    " a_manifest_of_docker_with_keys_in_another_case"
+    " what_shows_other_files_once_the_layer_is_mounted_is_refused",
     "an author of a base": "a_layer_that_reaches_out_is_refused"
     " a_device_node_is_refused a_size_out_of_reason",
     "whoever edits a lock": "a_bad_lock_is_refused_with_the_place a_file_address_that_is_gone_or_another"

@@ -227,7 +227,7 @@ def test_in_a_root_no_name_hides_another() -> None:
 
 
 def test_attributes_are_read_and_of_the_digest_capabilities_are_a_part(tmp_path: Path) -> None:
-    marks = {**CAPABLE, "security.selinux": "l", "trusted.overlay.opaque": "y", "user.a": "b"}
+    marks = {**CAPABLE, "security.selinux": "l", "trusted.overlay.origin": "y", "user.a": "b"}
     one, other, plain = (
         tree(docker_archive(tmp_path / name, [layer(Entry(path="a", attributes=its))], {}), tmp_path)
         for name, its in (("1", marks), ("2", CAPABLE), ("3", {}))

@@ -51,6 +51,20 @@ def test_it_reads_what_tarfile_writes(
     assert (folder.path, folder.kind) == (name, "dir")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("trusted.overlay.opaque", "trusted.overlay.redirect", "trusted.overlay.metacopy"),
+        *("trusted.overlay.whiteout", "trusted.overlay.overlay.opaque", "user.overlay.opaque"),
+        *("user.overlay.redirect", "user.fuseoverlayfs.opaque", "trusted.overlay.originx"),
+    ],
+)
+def test_what_shows_other_files_once_the_layer_is_mounted_is_refused(name: str) -> None:
+    """Docker and Podman unpack it: a folder of the image is another one then."""
+    folder = Written(path="usr/lib/", kind=b"5", attributes={name: "/opt/evil"})
+    assert f"'usr/lib' has the attribute {name!r}" in refusal(layer(folder))
+
+
 @given(st.binary(max_size=2048), st.integers(0, 4095), st.binary(min_size=1, max_size=8))
 def test_no_bytes_do_more_than_be_refused(data: bytes, start: int, new: bytes) -> None:
     good = layer(

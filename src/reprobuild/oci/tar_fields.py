@@ -31,6 +31,8 @@ admin-guide/devices.txt). A runtime mounts its own over them, so a layer may lis
 _ATTRIBUTE = "SCHILY.xattr."
 _OF_THE_HOST = re.compile(r"security\.(selinux|ima|evm)$|(trusted|user)\.overlay\.")
 """Labels of the host's security modules, and what overlayfs notes for itself."""
+_NOTES = re.compile(r"(trusted|user)\.(overlay|fuseoverlayfs)\.(?!(impure|nlink|origin|upper|uuid)$)")
+"""What makes overlayfs and fuse-overlayfs hide files, or show others in their place: engines unpack it."""
 
 _OCTAL = re.compile(rb"[0-7]*")
 _DECIMAL = re.compile(r"[0-9]{1,20}")
@@ -142,11 +144,15 @@ def pax_number(pax: Mapping[str, str], key: str, shown: str) -> int:
     return int(pax[key])
 
 
-def attributes(pax: Mapping[str, str]) -> str:
+def attributes(pax: Mapping[str, str], shown: str) -> str:
     """Return the extended attributes of a PAX header, a line each by name: ``security.capability=01…``.
 
-    Without those that a host sets on every file of its own accord.
+    Without those that a host sets on every file of its own accord. ``shown`` is the entry, for the message.
     """
+    for key in pax:
+        if key.startswith(_ATTRIBUTE) and _NOTES.match(key, len(_ATTRIBUTE)):
+            name = key.removeprefix(_ATTRIBUTE)[:80]
+            raise LayerRefused(f"{shown} has the attribute {name!r}, which shows other files once mounted")
     return attribute_lines(
         (key.removeprefix(_ATTRIBUTE), value.encode("utf-8", "surrogateescape"))
         for key, value in pax.items()

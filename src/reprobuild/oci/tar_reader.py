@@ -216,7 +216,7 @@ class Reader:
             size=size if kind == "file" else 0,
             target=clean_path(target) if kind == "hardlink" else target if kind == "link" else "",
             device=self.device(block, path) if kind == "device" else "0:0",
-            attributes=attributes(pax) if pax else "",
+            attributes=attributes(pax, shown) if pax else "",
         )
 
     def _exactly(self, size: int, *, may_end: bool = False) -> bytes:
