@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 
 import pytest
+from torch_python import need_torch, torch_python
 
 from reprobuild.layers.image_documents import file_manifest
 from reprobuild.oci.tar_writer import Record
+from reprobuild.verify import startup
 from reprobuild.verify.check import check_tree, is_kept
+from reprobuild.verify.context import Context
 from reprobuild.verify.startup import is_read_at_start
+from support.conda_archives import conda_package
+from support.locks import LOCK
 from support.trees import CUDA, SITE, image
 
 STANDARD = "usr/lib/python3.11"
@@ -317,6 +323,67 @@ def test_a_module_that_the_standard_library_tries_to_import(path: str) -> None:
 )
 def test_a_module_of_such_a_name_that_nothing_finds(path: str) -> None:
     assert found(path) == []
+
+
+_OF_NO_EFFECT = frozenset(
+    (
+        *(
+            "tqdm",
+            "colorama",
+            "tabulate",
+            "pydot",
+            "cuda",
+            "pynvml",
+            "monkeytype",
+        ),  # shown to people, or asked
+        *("redis", "z3"),  # a cache and a proof that only a variable turns on, which `check` names
+        *("lz4", "snappy", "zstandard", "isal", "lzmaffi", "backports"),  # fsspec's compressions
+        # Asked for by torch.compile so as to pass over their files (torch/_dynamo/trace_rules.py).
+        *("fx2trt_oss", "hypothesis", "onnx", "onnxruntime", "onnx_tf", "pandas", "sklearn", "tensorflow"),
+        *("tensorrt", "torch2trt", "tree", "xarray", "networkx"),
+        *("_distutils_system_mod", "setuptools", "distutils"),
+        *("scipy", "matplotlib", "PIL", "numba", "pytest", "_pytest", "yaml", "numpy"),
+    )
+)
+"""Modules that torch looks for, and whose absence changes no number."""
+
+_LOOKED_FOR = """
+import sys
+missing = set()
+class Last:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if "." not in name:
+            missing.add(name)
+sys.meta_path.append(Last)
+import torch, torch.distributed, torch.fx
+at_import = set(missing)
+x = torch.rand(4, 4, requires_grad=True)
+torch.einsum("ij,jk->ik", x, x).sum().backward()
+torch.optim.Adam([x]).step()
+list(torch.utils.data.DataLoader(range(4)))
+torch.nn.functional.scaled_dot_product_attention(*[torch.rand(1, 1, 4, 4)] * 3)
+torch.compile(lambda x: x.sin().sum(), backend="aot_eager")(torch.rand(3))
+print(*sorted(missing))
+"""
+
+
+@pytest.mark.slow
+def test_what_torch_looks_for_and_does_not_find_is_judged() -> None:
+    """Another release may look for others."""
+    need_torch()
+    done = subprocess.run([torch_python(), "-c", _LOOKED_FOR], capture_output=True, text=True, check=True)
+    looked_for = set(done.stdout.split())
+    assert {"msvcrt", "opt_einsum"} <= looked_for
+    taken = {name for names in startup._TAKEN_WHERE_PRESENT.values() for name in names}
+    assert looked_for - taken - startup._ELSEWHERE - _OF_NO_EFFECT == set()
+
+
+def test_a_torch_of_conda_s_computes_with_the_same() -> None:
+    conda = replace(conda_package(b"", "pytorch"), depends=("python",))
+    lock = replace(LOCK, python=[p for p in LOCK.python if p.name != "torch"], conda=[conda])
+    context = Context({}, image(Record(f"{SITE}/opt_einsum.py", "file", 0o644, "x")), lock)
+    assert list(startup.unknown_helpers(context)) == [f"/{SITE}/opt_einsum.py (torch may compute with it)"]
 
 
 def test_a_package_that_a_locked_one_computes_with_is_named() -> None:

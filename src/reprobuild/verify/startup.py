@@ -56,7 +56,11 @@ _ELSEWHERE = frozenset(
 `org.python.core`. On Linux none is there, so one that is runs in nearly every program."""
 
 _TAKEN_WHERE_PRESENT = {
-    "torch": ("opt_einsum", "dill", "torch_xla"),
+    "torch": (
+        *("opt_einsum", "dill", "torch_xla", "triton", "optree", "torchcomms", "torchdistx", "cutlass"),
+        *("cutlass_api", "cutlass_library", "ck4inductor", "deeplearning", "flash_attn", "halide", "helion"),
+        *("nvmath", "tvm"),
+    ),
     "mpmath": ("gmpy", "gmpy2"),
     "sympy": ("flint", "gmpy2"),
     "pandas": ("bottleneck", "numexpr"),
@@ -65,7 +69,11 @@ _TAKEN_WHERE_PRESENT = {
     "diffusers": ("flash_attn", "kernels", "xformers"),
 }
 """Modules that a locked package computes with where they are there: torch.einsum orders its products by
-opt_einsum, pandas sums by bottleneck."""
+opt_einsum, pandas sums by bottleneck.
+
+Not every name that a package tries to import: torch and what it needs try 145, also pandas. A test
+asks torch at run time what it looks for, so that a name of another release is judged by a person.
+"""
 
 _PROGRAMS = frozenset(("usr/bin", "usr/sbin"))
 """Folders of programs: ``ld.so`` there is not a module of Python, and a linker called ``ld`` hides none."""
@@ -284,7 +292,8 @@ def _plugins(context: Context, searched: set[str]) -> Iterator[Difference]:
 
 
 def _locked_names(context: Context) -> set[str]:
-    return {*(p.name for p in context.lock.python), *(p.name for p in context.lock.conda)}
+    lock = context.lock
+    return {*lock.distributions, *(name for p in lock.conda for name in (p.name, p.distribution))}
 
 
 def _is_entry_points(path: str, searched: set[str]) -> bool:
