@@ -64,7 +64,7 @@ HELD_BY = {
     # A base image
     "Reading": "what_no_layer_may_contain_is_refused a_file_that_claims_any_size_is_refused"
     " what_is_below_a_link_or_file_of_a_lower_layer_is_refused"
-    " a_header_of_any_length_is_not_read_into_memory",
+    " a_header_of_any_length_is_not_read_into_memory what_engines_unpack_in_another_way_is_refused",
     "Unpacking": "a_link_to_the_host_is_a_link_and_no_more setuid_files_keep_their_bit no_layer_reaches_out",
     "Running": "the_program_is_root_and_alone the_time_limit_kills_all_that_it_has_started"
     " the_boot_and_the_kernel_s_command_line_are_hidden",

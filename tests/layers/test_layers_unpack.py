@@ -22,6 +22,7 @@ from reprobuild.layers.unpack import unpack_entries
 from reprobuild.layers.unpacked_layers import OPAQUE
 from reprobuild.oci import merge_layers, path_index
 from reprobuild.oci.file_tree import read_layers
+from reprobuild.oci.merge_layers import KeptContents, read_layer
 from reprobuild.oci.tar_fields import LayerRefused
 from reprobuild.oci.tar_reader import Reader
 from support.fuzz import LONG
@@ -185,13 +186,64 @@ def test_owners(tmp_path: Path) -> None:
 
 
 def test_marks_become_those_of_overlayfs(tmp_path: Path) -> None:
-    entries = [".wh.gone", "d/", "d/.wh..wh..opq", "e/x", ".wh.e", "f", ".wh.f", ".wh..wh.plnk", ".wh.g/"]
+    entries = [
+        ".wh.gone",
+        "d/",
+        "d/.wh..wh..opq",
+        "e/x",
+        ".wh.e",
+        "e/.wh..wh..opq",
+        "f",
+        ".wh.f",
+        ".wh..wh.plnk",
+        ".wh.g/",
+    ]
     root = unpack(tmp_path / "root", *entries)
     assert sorted(p.name for p in root.rglob("*")) == ["d", "e", "f", "g", "gone", "x"]
     for name in ("gone", "g"):
         status = (root / name).lstat()
         assert (stat.S_ISCHR(status.st_mode), status.st_rdev) == (True, 0)
     assert [os.listxattr(root / name) for name in "de"] == [[OPAQUE], [OPAQUE]]
+
+
+SAME = Entry(path="f", content=b"x")
+ANEW = "'d' is removed and a folder in one layer, on which engines differ"
+OTHER = "'h' is a hard link to 'f' with another mode, owner or attribute"
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([".wh.d", "d/", "d/x"], ANEW),
+        (["d/x", ".wh.d"], ANEW),
+        ([SAME, Entry(path="h", kind=HARD, target="f", mode=0o4755)], OTHER),
+        ([SAME, Entry(path="h", kind=HARD, target="f", attributes={"security.capability": "x"})], OTHER),
+    ],
+)
+def test_what_engines_unpack_in_another_way_is_refused(
+    entries: list[Entry | str], message: str, tmp_path: Path
+) -> None:
+    """Docker and Podman show what the specification hides, and give a hard link's mode to all its names."""
+    with pytest.raises(LayerRefused) as unpacked:
+        unpack(tmp_path / "root", *entries)
+    with pytest.raises(LayerRefused) as merged:
+        read_layer(io.BytesIO(layer(*entries)), lambda *_: False, KeptContents())
+    assert (str(unpacked.value), str(merged.value)) == (message, message)
+
+
+def test_a_hard_link_with_another_owner_is_refused() -> None:
+    entries = [SAME, Entry(path="h", kind=HARD, target="f", uid=5)]
+    with pytest.raises(LayerRefused, match=OTHER):
+        read_layer(io.BytesIO(layer(*entries)), lambda *_: False, KeptContents())
+
+
+def test_a_hard_link_without_the_file_s_attributes_is_another_name_of_it(tmp_path: Path) -> None:
+    """As tar writes one."""
+    file = Entry(path="f", content=b"x", mode=0o755, attributes={"security.capability": "x"})
+    entries = [file, Entry(path="h", kind=HARD, target="f", mode=0o755)]
+    assert (unpack(tmp_path / "root", *entries) / "h").samefile(tmp_path / "root/f")
+    merged = read_layer(io.BytesIO(layer(*entries)), lambda *_: False, KeptContents())
+    assert merged.entries["h"].attributes == "security.capability=78"
 
 
 def test_names_do_not_depend_on_the_locale(tmp_path: Path) -> None:

@@ -138,9 +138,8 @@ def test_a_folder_named_again_keeps_what_is_in_it(tmp_path: Path) -> None:
 
 
 def test_a_hard_link_is_the_file_that_it_names(tmp_path: Path) -> None:
-    one = layer(
-        Entry(path="a", content=b"1", mode=0o755), Entry(path="b", kind=tarfile.LNKTYPE, target="./a")
-    )
+    link = Entry(path="b", kind=tarfile.LNKTYPE, target="./a", mode=0o755)
+    one = layer(Entry(path="a", content=b"1", mode=0o755), link)
     two = layer(Entry(path="a", content=b"1", mode=0o755), Entry(path="b", content=b"1", mode=0o755))
     first = tree(docker_archive(tmp_path / "1.tar", [one], {}), tmp_path)
     assert first.digest == tree(docker_archive(tmp_path / "2.tar", [two], {}), tmp_path).digest

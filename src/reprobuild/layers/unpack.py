@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..host.descriptors import FOLDER, closing_descriptor
+from ..oci.merge_layers import hold_link, made_anew
 from ..oci.path_index import PathIndex
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
@@ -44,6 +45,8 @@ class _Unpacking:
         """Folders whose rights and times are set at the end: until then this process writes in them."""
         self._index = PathIndex()
         """Of those folders."""
+        self._attributes: dict[int, str] = {}
+        """Of files, by inode: they are not unpacked, but a hard link must not have others."""
         self._marks: list[str] = []
         self._parent = ""
         self._parent_fd = os.dup(root)
@@ -97,6 +100,8 @@ class _Unpacking:
                 while view:
                     view = view[os.write(descriptor, view) :]
             self._dress_open(entry, descriptor)
+            # An inode may have been that of a file which is gone.
+            self._attributes[os.fstat(descriptor).st_ino] = entry.attributes
 
     def _link(self, entry: Entry, name: bytes, parent: int) -> None:
         folder, _, first = entry.target.rpartition("/")
@@ -106,7 +111,14 @@ class _Unpacking:
                 raise LayerRefused(
                     f"{entry.path!r} is a hard link to {entry.target!r}, which is not a file of this layer"
                 )
+            if stat.S_ISREG(there):
+                self._hold_link(entry, os.stat(_bytes(first), dir_fd=descriptor, follow_symlinks=False))
             os.link(_bytes(first), name, src_dir_fd=descriptor, dst_dir_fd=parent, follow_symlinks=False)
+
+    def _hold_link(self, entry: Entry, found: os.stat_result) -> None:
+        owner = (found.st_uid, found.st_gid) if self._owners else (entry.uid, entry.gid)
+        attributes = self._attributes.get(found.st_ino, "")
+        hold_link(entry, stat.S_IMODE(found.st_mode), f"{owner[0]}:{owner[1]}", attributes)
 
     def _dress(self, entry: Entry, name: bytes, parent: int, *, rights: bool) -> None:
         if self._owners:
@@ -141,8 +153,9 @@ class _Unpacking:
         if there is None:
             os.mknod(hidden, stat.S_IFCHR, os.makedev(0, 0), dir_fd=parent)
         elif stat.S_ISDIR(there):
-            with closing_descriptor(os.open(hidden, _FOLDER, dir_fd=parent)) as descriptor:
-                os.setxattr(descriptor, self._opaque, b"y")
+            folder = f"{path.rpartition('/')[0]}/{target}".lstrip("/")
+            if f"{folder}/{_OPAQUE}" not in self._marks:
+                raise LayerRefused(made_anew(folder))
 
     def _remove(self, path: str, name: bytes, parent: int, *, is_folder: bool) -> None:
         if not is_folder:

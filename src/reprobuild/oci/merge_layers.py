@@ -58,13 +58,16 @@ class LayerFiles:
         self.entries.pop(path, None)
         self.links.pop(path, None)
 
-    def link(self, path: str, first: str) -> None:
-        """Give a second name to the file that another path now has."""
+    def link(self, entry: Entry) -> None:
+        """Give a second name to the file that another path now has. Raises `LayerRefused`."""
+        path, first = entry.path, entry.target
         found = self.entries.get(first)
         if found is None or found.kind == "dir":
             self.links[path] = first
             self.strays.append((path, first))
         else:
+            if found.kind == "file":
+                hold_link(entry, found.mode, found.owner, found.attributes)
             self.entries[path] = replace(found, path=path)
 
     def check_links(self) -> None:
@@ -103,7 +106,30 @@ def read_layer(
         folders.enter(path, flat=flat)
         if (hidden := _mark(path, layer)) is not None:
             folders.hide(hidden)
+    for path in layer.gone:
+        if folders.has(path) and path not in layer.emptied:
+            raise LayerRefused(made_anew(path))
     return layer
+
+
+def hold_link(entry: Entry, mode: int, owner: str, attributes: str) -> None:
+    """Raise `LayerRefused` for a hard link whose header says something else than that of its file.
+
+    Docker and Podman give the file, and so all of its names, what the last header says: a setuid bit, too.
+    """
+    if (entry.mode, f"{entry.uid}:{entry.gid}") != (mode, owner) or entry.attributes not in ("", attributes):
+        raise LayerRefused(
+            f"{entry.path!r} is a hard link to {entry.target!r} with another mode, owner or attribute"
+        )
+
+
+def made_anew(path: str) -> str:
+    """Return why a layer is refused that removes a folder and has one of that name.
+
+    By the image specification (layer.md, "Whiteouts") what is below is hidden; Docker, Podman and containerd
+    show it.
+    """
+    return f"{path!r} is removed and a folder in one layer, on which engines differ"
 
 
 class _Folders:
@@ -126,6 +152,10 @@ class _Folders:
             if folder in self._others:
                 raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
             self._good.add(folder)
+
+    def has(self, path: str) -> bool:
+        """Whether a path is a folder of this layer."""
+        return path in self._good
 
     def hide(self, path: str) -> None:
         """Take a path that is hidden: unpacked, it is a node where this layer has no folder of that name."""
@@ -175,7 +205,7 @@ def _read_entry(
     if not path:
         return  # the root itself, which builders do not carry over
     if entry.kind == "hardlink":
-        layer.link(path, entry.target)
+        layer.link(entry)
     elif entry.kind == "file":
         wanted = keep(path, entry.size)
         digest, kept = _content(reader, entry, keep=wanted)
