@@ -86,6 +86,7 @@ HELD_BY = {
     " a_newer_pip_of_another_channel_can_move_behaviour a_newer_tool_of_the_system_by_its_place"
     " a_newer_pip_from_a_host_of_the_old_lock_cannot_if_it_is_pip",
     "Docker shows no": "a_daemon_whose_disk_is_elsewhere",
+    "Of extended attributes": "a_locked_file_with_capabilities_is_named",
     "`check` believes": "a_manifest_that_was_rewritten_is_named_and_not_believed",
     "`check` does not run": "the_lines_that_installers_of_tools_write_are_named_and_no_difference"
     " what_nobody_here_can_judge_is_named_and_is_no_difference",
