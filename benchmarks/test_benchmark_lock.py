@@ -14,9 +14,10 @@ import pytest
 from reprobuild.host import process
 from reprobuild.host.console import Console
 from reprobuild.host.machine import architecture
+from reprobuild.lock.wheel_tags import glibc_of
 from reprobuild.net.session import session
 from reprobuild.resolve.debian import DebianRequest, resolve_debian
-from reprobuild.resolve.target import TargetPython, glibc_of
+from reprobuild.resolve.target import TargetPython
 from reprobuild.resolve.uv_command import ALWAYS, resolve_python
 from support.measuring import Printer, medians, watch
 from support.resolving import resolution

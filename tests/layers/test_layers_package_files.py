@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import BuildError
+from reprobuild.fetch.store import Store
 from reprobuild.host.home import Home
+from reprobuild.layers.package_files import check_wheels
 from reprobuild.layers.plan import place
 from support.building import lock_for
 from support.built_layers import TAG, build_all, unpack
 from support.fixtures import fixtures_of
-from support.wheels import Item, put, wheel_bytes
+from support.wheels import Item, put, simple_wheel, toy_lock, toy_pip, wheel_bytes
 
 globals().update(fixtures_of("support.built_layers"))
 
@@ -49,3 +51,12 @@ def test_a_file_where_another_package_has_a_folder_is_refused(home: Home, ran: l
     lock = lock_for(home, [put(home, "a", a), put(home, "b", b)])
     with pytest.raises(BuildError, match="is a file of a and a folder of another"):
         build_all(lock, home)
+
+
+def test_a_wheel_for_another_system_is_refused_before_it_is_read(home: Home) -> None:
+    """Docker and Podman run pip, which refuses it; the embedded engine named an image."""
+    there = put(home, "alpha", simple_wheel("alpha"))
+    other = replace(there.wheel, filename="alpha-1.0-cp39-cp39-win_amd64.whl")
+    lock = toy_lock([put(home, "pip", toy_pip()), replace(there, wheel=other)])
+    with pytest.raises(BuildError, match=r"alpha: the wheel alpha.* is not for Python 3\.11 on linux/amd64"):
+        check_wheels(lock, Store(home))

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from reprobuild.resolve.target import TargetPython, glibc_here, glibc_of
-from support.resolving import debian
+from reprobuild.resolve.target import TargetPython, glibc_here
 
 
 def wheels(*tags: str) -> list[str]:
@@ -49,10 +48,6 @@ def test_names_that_are_no_wheels_are_passed_over() -> None:
 )
 def test_uv_platform(architecture: str, glibc: tuple[int, int], platform: str) -> None:
     assert TargetPython("3.11", architecture, glibc).uv_platform == platform
-
-
-def test_glibc_of() -> None:
-    assert glibc_of([debian("bash", "5.2"), debian("libc6", "2.41-12+deb13u4")]) == (2, 41)
 
 
 def test_the_c_library_here_is_that_of_this_interpreter() -> None:

@@ -24,12 +24,13 @@ from ..host.machine import architecture
 from ..host.workers import workers
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage, PythonPackage, Wheel
+from ..lock.wheel_tags import glibc_of
 from ..net.session import session
 from ..request.model import Request
 from ..resolve.debian import DebianRequest
 from ..resolve.known_debian import resolve_debian_unless_known
 from ..resolve.resolution import Resolution
-from ..resolve.target import TargetPython, glibc_here, glibc_of
+from ..resolve.target import TargetPython, glibc_here
 from ..resolve.uv_command import resolve_python
 from .contents import DEBIAN, INSTALL, TOOL, Member
 from .own_wheel import own_distribution, own_wheel

@@ -7,19 +7,22 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from packaging.tags import Tag
+from packaging.utils import parse_wheel_filename
+
 from ..errors import BuildError
 from ..fetch.conda_archive import read_file
 from ..fetch.store import Store
 from ..fetch.wheel_zip import opened
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage
+from ..lock.wheel_tags import tags_of
 from ..oci.tar_writer import parents
 from .entry_points import script_template, template_of
 from .plan import place
 from .split_large import cut
 from .wheel import Generated, Member, installed_files
 from .wheel_layer import Files
-from .wheel_tags import fits
 
 
 class PackageFiles:
@@ -40,9 +43,13 @@ class PackageFiles:
     def _template(self) -> str:
         return _template(self._lock, self._store)
 
+    @cached_property
+    def _tags(self) -> frozenset[Tag]:
+        return frozenset(tags_of(self._lock))
+
     def read(self, package: PythonPackage) -> None:
         """Read the files of a wheel in the store, with their destinations. Raises `BuildError`."""
-        if not fits(package.wheel.filename, self._lock):
+        if self._tags.isdisjoint(parse_wheel_filename(package.wheel.filename)[3]):
             raise BuildError(
                 f"{package.name}: the wheel {package.wheel.filename} is not for Python "
                 f"{self._lock.request.python} on {self._lock.platform}, so pip would refuse it",

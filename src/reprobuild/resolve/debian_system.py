@@ -11,10 +11,11 @@ from ..host.host import Host
 from ..lock.base_image import BaseImage
 from ..lock.model import Lock
 from ..lock.packages import DebianPackage
+from ..lock.wheel_tags import glibc_of
 from ..request.model import Request
 from .base_image import dpkg_status
 from .debian import DebianRequest, resolve_debian
-from .target import glibc_here, glibc_of
+from .target import glibc_here
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.tags import Tag
 from packaging.utils import BuildTag, InvalidWheelFilename, parse_wheel_filename
 
-from ..lock.packages import DebianPackage
+from ..lock.wheel_tags import MACHINES, wheel_tags
 from ..request.model import DEBIAN_PATCHES
 
-_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
-_LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
 _NONE = frozenset[str]()
 # Which glibc versions uv has a name for (`uv pip compile --help`, --python-platform); a lower one is safe.
 _UV_GLIBCS = (17, 28, *range(31, 41))
@@ -64,7 +62,7 @@ class TargetPython:
     @property
     def machine(self) -> str:
         """The name that Python and wheels use: ``x86_64`` or ``aarch64``."""
-        return _MACHINES[self.architecture]
+        return MACHINES[self.architecture]
 
     @property
     def platform(self) -> str:
@@ -116,21 +114,7 @@ class TargetPython:
 
     @cached_property
     def _tags(self) -> dict[Tag, int]:
-        major, minor = (int(part) for part in self.python.split("."))
-        platforms = list(self._platforms())
-        tags = [
-            *cpython_tags((major, minor), platforms=platforms),
-            *compatible_tags((major, minor), f"cp{major}{minor}", platforms),
-        ]
-        return {tag: rank for rank, tag in reversed(list(enumerate(tags)))}
-
-    def _platforms(self) -> Iterator[str]:
-        oldest = 5 if self.machine == "x86_64" else 17
-        for minor in range(self.glibc[1], oldest - 1, -1):
-            yield f"manylinux_2_{minor}_{self.machine}"
-            if (2, minor) in _LEGACY:
-                yield f"{_LEGACY[2, minor]}_{self.machine}"
-        yield f"linux_{self.machine}"
+        return wheel_tags(self.python, self.architecture, self.glibc)
 
 
 def glibc_here() -> tuple[int, int]:
@@ -140,14 +124,6 @@ def glibc_here() -> tuple[int, int]:
     except (ValueError, OSError):
         form = None
     return (int(form[1]), int(form[2])) if form is not None else (2, 17)
-
-
-def glibc_of(packages: Sequence[DebianPackage]) -> tuple[int, int]:
-    """Return the version of the C library among locked Debian packages, which always have it."""
-    version = next(package.version for package in packages if package.name == "libc6")
-    form = re.match(r"(?:[0-9]+:)?([0-9]+)\.([0-9]+)", version)
-    assert form is not None, version
-    return int(form[1]), int(form[2])
 
 
 def _descending(build: BuildTag) -> tuple[int, str]:
