@@ -19,7 +19,7 @@ from typing import IO, Any, Literal
 import zstandard
 
 from ..errors import BuildError
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from ..lock.packages import CondaPackage
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
@@ -115,8 +115,7 @@ def listed_files(archive: IO[bytes], filename: str) -> Mapping[str, tuple[int, s
         with ExitStack() as stack:
             plain: IO[bytes] = stack.enter_context(bz2.open(archive))
             if filename.endswith(".conda"):
-                hold_directory(archive)
-                outer = stack.enter_context(zipfile.ZipFile(archive))
+                outer = stack.enter_context(open_zip(archive))
                 (info,) = (e for e in outer.namelist() if e.startswith("info-") and e.endswith(".tar.zst"))
                 packed = stack.enter_context(outer.open(info))
                 plain = stack.enter_context(
@@ -241,11 +240,9 @@ def _tars(archive: Path, name: str) -> Iterator[Iterator[Reader]]:
                 ):
                     yield Reader(plain)
 
-    with archive.open("rb") as file:
-        hold_directory(file)
-        with zipfile.ZipFile(file) as outer:
-            hold_layout(file, outer)
-            yield inner(outer)
+    with archive.open("rb") as file, open_zip(file) as outer:
+        hold_layout(file, outer)
+        yield inner(outer)
 
 
 def _target(path: str, python: str, contents: Contents) -> str:

@@ -17,7 +17,7 @@ from isal import igzip_lib, isal_zlib
 
 from ..errors import BuildError
 from ..host.home import storage_errors
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from .store import DAMAGED
 
 CHUNK = 1 << 20
@@ -49,11 +49,9 @@ def opened(file: Path, name: str) -> Iterator[zipfile.ZipFile]:
     with storage_errors(file):
         plain = file.open("rb")
     try:
-        with plain:
-            hold_directory(plain)
-            with zipfile.ZipFile(plain) as archive:
-                hold_layout(plain, archive)
-                yield archive
+        with plain, open_zip(plain) as archive:
+            hold_layout(plain, archive)
+            yield archive
     except (*BAD_ARCHIVE, OSError) as error:
         # zipfile seeks to where a damaged directory sends it, even to before the start.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:

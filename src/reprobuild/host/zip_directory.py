@@ -16,7 +16,13 @@ _END_64 = struct.Struct("<4s36xQ8x")
 _MOST_COMMENT = 1 << 16
 
 
-def hold_directory(file: IO[bytes] | io.RawIOBase) -> None:
+def open_zip(file: IO[bytes]) -> zipfile.ZipFile:
+    """Open an untrusted archive. Raises as `zipfile.ZipFile`, also for a directory above `MOST_BYTES`."""
+    hold_directory(file)
+    return zipfile.ZipFile(file)
+
+
+def hold_directory(file: IO[bytes]) -> None:
     """Raise `zipfile.BadZipFile` for an archive whose directory has more than `MOST_BYTES`.
 
     Looks where `zipfile` does, and leaves to it what is not an archive.
@@ -38,7 +44,7 @@ def hold_directory(file: IO[bytes] | io.RawIOBase) -> None:
         raise zipfile.BadZipFile(f"its directory has more than {MOST_BYTES:,} bytes")
 
 
-def _last(file: IO[bytes] | io.RawIOBase, size: int) -> bytes:
+def _last(file: IO[bytes], size: int) -> bytes:
     file.seek(max(file.seek(0, io.SEEK_END) - size, 0))
     found = bytearray()
     while len(found) < size and (piece := file.read(size - len(found))):

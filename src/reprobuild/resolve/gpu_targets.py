@@ -14,11 +14,9 @@ import requests
 
 from ..errors import FetchError, ResolveError
 from ..fetch.http_errors import reason_of
-from ..host.home import open_regular
-from ..host.zip_directory import hold_directory
 from ..net.local_files import named_file
 from ..net.session import without_credentials
-from .wheel_metadata import UNREADABLE, ranged_file, read_member
+from .wheel_metadata import UNREADABLE, open_wheel, read_member
 
 _HEADER = "torch/include/ATen/cuda/CUDAConfig.h"
 _CODE = re.compile(r"code=((?:sm|compute)_[0-9]+[a-z]?)")
@@ -30,14 +28,10 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
     ``sm`` is machine code; ``compute`` the driver compiles. Empty where the wheel names none, or its server
     does not serve parts of a file. Raises `ResolveError` where the server cannot be reached.
     """
-    parts = urlsplit(url)
     try:
-        if parts.scheme == "file":
-            with open_regular(named_file(url)) as file:
-                hold_directory(file)
-                with zipfile.ZipFile(file) as wheel:
-                    return _named(wheel)
-        with zipfile.ZipFile(ranged_file(url, session)) as wheel:
+        if urlsplit(url).scheme == "file":
+            named_file(url)  # or FetchError
+        with open_wheel(url, session) as wheel:
             return _named(wheel)
     except (requests.ConnectionError, requests.Timeout) as error:
         raise ResolveError(

@@ -22,7 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from ..errors import ResolveError
 from ..fetch.http_errors import reason_of
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from ..net.session import without_credentials
 from ..net.transport import read_whole
 
@@ -198,8 +198,7 @@ def _entries(source: str, session: requests.Session) -> Iterator[tuple[str, Iter
 
 
 def _zipped(file: Any) -> Iterator[tuple[str, bytes]]:
-    hold_directory(file)
-    with zipfile.ZipFile(file) as archive:
+    with open_zip(file) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".json")]
         if len(members) > _MOST_ENTRIES:
             raise zipfile.BadZipFile(f"more than {_MOST_ENTRIES} entries")

@@ -10,6 +10,8 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import requests
@@ -19,7 +21,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from ..errors import ResolveError
 from ..fetch.http_errors import reason_of
 from ..host.home import open_regular
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from ..net.local_files import file_path
 
 if TYPE_CHECKING:
@@ -88,13 +90,15 @@ def _beside(package: DistributionPackage, session: requests.Session) -> str | No
         raise
 
 
-def open_wheel(url: str, session: requests.Session) -> zipfile.ZipFile:
+@contextmanager
+def open_wheel(url: str, session: requests.Session) -> Iterator[zipfile.ZipFile]:
     """Open a wheel on this machine, or on a server that serves the parts of it that are read."""
-    if not url.startswith("file:"):  # of which no more is read than `_MOST`
-        return zipfile.ZipFile(_RangedFile(url, session))  # it reads and seeks only, which a RawIOBase can
-    with open_regular(file_path(url)) as file:
-        hold_directory(file)
-    return zipfile.ZipFile(file_path(url))
+    if url.startswith("file:"):
+        with open_regular(file_path(url)) as file, open_zip(file) as wheel:
+            yield wheel
+    else:  # of which no more is read than `_MOST`, and `zipfile` reads and seeks only
+        with zipfile.ZipFile(_RangedFile(url, session)) as wheel:
+            yield wheel
 
 
 def _inside(url: str, session: requests.Session) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BuildError
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Readable, Reader
 from ..request.table import Table, refused_as
@@ -127,10 +127,8 @@ def _read(
 @contextmanager
 def _members(file: Path, filename: str) -> Iterator[Iterator[tuple[str, Any]]]:
     if filename.endswith(".zip"):
-        with file.open("rb") as plain:
-            hold_directory(plain)
-            with zipfile.ZipFile(plain) as archive:
-                yield _of_zip(archive)
+        with file.open("rb") as plain, open_zip(plain) as archive:
+            yield _of_zip(archive)
         return
     with file.open("rb") as plain:
         yield _of_tar(Reader(_inflated(plain)))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ..host.zip_directory import hold_directory
+from ..host.zip_directory import open_zip
 from .evidence_limits import load_values
 from .sparse import sparse_digest
 
@@ -48,8 +48,7 @@ def tensors(path: Path, general: General) -> Mapping[str, str]:
             if path.suffix == ".npy":
                 size = os.fstat(file.fileno()).st_size
                 return {"array": sparse_digest(file.fileno(), 0, size)[:32]}
-            hold_directory(file)
-            with zipfile.ZipFile(file) as archive:
+            with open_zip(file) as archive:
                 if path.suffix == ".keras":
                     return _keras(archive, general)
                 return _zip(archive, general if path.suffix != ".npz" else None)

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Sequence
 
+from ..host.zip_directory import open_zip
 from ..request.image_layout import OWN_FOLDER
 
 _ELF, _ARCHIVE, _GZIP, _ZIP = b"\x7fELF", b"!<arch>\n", b"\x1f\x8b", b"PK"
@@ -71,7 +72,7 @@ def _zip(first: bytes, second: bytes) -> str:
     if not first[:2] == second[:2] == _ZIP:
         return ""
     try:
-        one, other = (zipfile.ZipFile(io.BytesIO(each)).infolist() for each in (first, second))
+        one, other = (open_zip(io.BytesIO(each)).infolist() for each in (first, second))
     except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
         return ""
 
