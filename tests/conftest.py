@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import re
 import signal
@@ -34,6 +35,8 @@ STAGES = ("core", "engines", "slow")
 _ENGINES = re.compile(r"docker-20\.10|docker-26\.1|podman")
 _OF_THE_SESSION = "docker-26.1"
 _LARGEST = "tests/real/test_real_cli.py"
+_OF_THE_CORE = ("tests/real/test_real_core.py", "tests/real/test_real_sabotaged_image.py")
+"""Of one image, which takes a minute to build."""
 
 _MARKS: pytest.StashKey[Mapping[str, set[str]]] = pytest.StashKey()
 _LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
@@ -62,8 +65,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def share_of(nodeid: str) -> str:
-    """What runs in one process: a module, or its tests of one engine; all of the daemon of a session."""
+    """What runs in one process: a module, or its tests of one engine; all of an image or a daemon."""
     module, _, test = nodeid.partition("::")
+    if module in _OF_THE_CORE:
+        return _OF_THE_CORE[0]
     engine = _ENGINES.search(test.partition("[")[2])
     if engine is None:
         return _OF_THE_SESSION if _takes_the_daemon(module) else module
@@ -95,6 +100,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return False, share != _LARGEST, not story, -tests[share], share
 
     items.sort(key=turn)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the thousands of tests, which stay, from being looked through for garbage again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import shutil
 import subprocess
@@ -120,7 +121,8 @@ def part_of(path: Path) -> str:
     return "reprobuild" if first == "__init__" else first
 
 
-def imports(path: Path) -> set[Path]:
+@functools.cache
+def imports(path: Path) -> frozenset[Path]:
     """The modules of reprobuild that a module imports, at its top or anywhere else."""
     found: set[Path] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -134,7 +136,7 @@ def imports(path: Path) -> set[Path]:
         else:
             continue
         found |= {file for name in names if name[0] == "reprobuild" and (file := _file(name[1:]))}
-    return found - {path}
+    return frozenset(found - {path})
 
 
 def _file(name: list[str]) -> Path | None:

@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import tomli_w
@@ -59,7 +60,7 @@ class Artifact:
     """Bytes."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is kept
 class Lock:
     """All inputs of an image, made by `reader.parse_lock` or a resolve; the lists sort themselves."""
 
@@ -98,9 +99,9 @@ class Lock:
         table["tool"]["reprobuild"] = {"digest": self.digest} | table["tool"]["reprobuild"]
         return tomli_w.dumps(table)
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """``sha256:…`` over the canonical text without the digest itself."""
+        """``sha256:…`` over the canonical text without the digest itself. Kept, being asked for often."""
         return "sha256:" + hashlib.sha256(tomli_w.dumps(self.table()).encode()).hexdigest()
 
     @property
