@@ -11,6 +11,7 @@ import pytest
 from reprobuild.errors import BuildError
 from reprobuild.host import untrusted_files
 from reprobuild.host.removal import remove_tree
+from support.nested_folders import nested
 
 
 @pytest.fixture
@@ -73,17 +74,6 @@ def test_a_flood_of_files_ends(left: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(untrusted_files, "MOST_PATHS", 3)
     with pytest.raises(BuildError, match="more than 3 files"):
         list(untrusted_files.walk(left))
-
-
-def nested(folder: Path) -> None:
-    """Make folders whose path is longer than the system takes, as a program does that goes on from each."""
-    held = os.open(folder, os.O_DIRECTORY)
-    for _ in range(30):
-        os.mkdir("d" * 200, dir_fd=held)
-        below = os.open("d" * 200, os.O_DIRECTORY, dir_fd=held)
-        os.close(held)
-        held = below
-    os.close(held)
 
 
 def test_folders_deeper_than_a_path_are_refused(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.written import WrittenFile, cached_files, written_files
+from support.nested_folders import nested
 
 NOON = Evidence(began=1927627201.0, ended=1927627202.0)
 """The evidence of a run at noon of 2031-01-31."""
@@ -142,17 +143,6 @@ def test_more_files_than_are_compared_are_told(tmp_path: Path, monkeypatch: pyte
         (tmp_path / f"{number}.txt").write_text("x")
     found, whole = written_files(tmp_path, "/code", NOON, Ignored())
     assert (len(found), whole) == (2, False)
-
-
-def nested(folder: Path) -> None:
-    """Make folders whose path is longer than the system takes, as a program does that goes on from each."""
-    held = os.open(folder, os.O_DIRECTORY)
-    for _ in range(30):
-        os.mkdir("d" * 200, dir_fd=held)
-        below = os.open("d" * 200, os.O_DIRECTORY, dir_fd=held)
-        os.close(held)
-        held = below
-    os.close(held)
 
 
 @pytest.mark.parametrize("read", [wrote, lambda folder: cached_files(folder, "/code")])

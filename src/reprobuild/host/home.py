@@ -152,12 +152,25 @@ class Home:
                 claimed = _claim_folder(entry)
             if claimed is None:
                 continue
-            kept: list[StorageError] = [] if failures is None else failures
-            with suppress(OSError, HostError), put_off(kept), storage_errors(entry):
-                remove_tree(entry)
+            try:
+                with storage_errors(entry):
+                    remove_tree(entry)
+            except (
+                OSError,
+                HostError,
+                StorageError,
+            ) as error:  # it stops no other command
+                if failures is not None:
+                    failures.append(_left(entry, error))
             os.close(claimed)
             removed += not entry.exists()
         return removed
+
+
+def _left(entry: Path, error: OSError | HostError | StorageError) -> StorageError:
+    if isinstance(error, StorageError):
+        return error
+    return StorageError(f"{entry}: cannot be removed: {error}", hint=f"remove {entry} by hand")
 
 
 def make_folders(path: Path, *, mode: int = 0o755) -> None:

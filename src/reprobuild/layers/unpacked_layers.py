@@ -32,12 +32,12 @@ MOST_BYTES = 30 * 10**9
 
 _MOST_NOTE = 1024
 _FORM, _LOST = "2", "lost"
-_EARLIER = "were unpacked by an earlier version"
 """What is before the hash of `_state` in a note, and in that of a folder with files that the disk lost."""
+_EARLIER = "were unpacked by an earlier version"
 
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_READ_AGAIN, _MOST_READING = 3600.0, 5.0
-"""Seconds: how often `drop_unreadable` reads a layer, and how long it reads at most."""
+_READ_AGAIN, _MOST_READING, _MOST_SEARCHING = 3600.0, 5.0, 3600.0
+"""Seconds: how often `drop_unreadable` reads a layer; how long at most, and where a page was lost."""
 
 _LOST_PAGE = (-signal.SIGBUS, 128 + signal.SIGBUS)
 """How a program ends that the disk does not give a page of a mapped file."""
@@ -118,8 +118,9 @@ def drop_unreadable(host: Host, folders: Sequence[Path], status: int | None) -> 
     most once an hour, for a few seconds, unless ``status`` says that a page was lost.
     """
     is_lost = status in _LOST_PAGE
-    end = time.monotonic() + (3600 if is_lost else _MOST_READING)
+    end = time.monotonic() + (_MOST_SEARCHING if is_lost else _MOST_READING)
     for folder in folders:
+        # The next run finds by itself that a note cannot be read; the run's own error is told.
         with suppress(StorageError, OSError, ValueError, IndexError):
             note = read_kept(_size_file(folder), _MOST_NOTE).decode("ascii").split()
             if not is_lost and 0 <= time.time() - float((*note, "0")[2]) < _READ_AGAIN:

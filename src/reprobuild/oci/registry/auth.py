@@ -197,7 +197,7 @@ def _is_here(host: str) -> bool:
     # HTTP clients turn wide digits into plain ones (IDNA), and the C library takes 127.1 and 2130706433.
     text = unicodedata.normalize("NFKC", host.partition("%")[0]).replace("\u3002", ".").rstrip(".")
     try:
-        with suppress(OSError):
+        with suppress(OSError):  # a name, or an address of IPv6
             text = socket.inet_ntoa(socket.inet_aton(text))
         address = ip_address(text)
     except ValueError:

@@ -18,7 +18,6 @@ from ...host import control_groups, limits, namespaces, process, sandbox
 from ...host.console import Console, size_text
 from ...host.home import Home, free_bytes
 from ...host.host import Host
-from ...host.sandbox import unstackable
 from ...lock.model import UNPACKED, Lock
 from ...net.index_settings import ca_bundle
 from .image_needs import Needs, is_known, needs_of
@@ -178,7 +177,7 @@ def _limits() -> Finding:
 def _disk(lock: Lock | None, home: Home, *, builds: bool = True) -> Finding:
     free = free_bytes(home.root)
     text = f"{size_text(free)} free in {home.root}"
-    if builds and (hint := unstackable(home.root)):
+    if builds and (hint := sandbox.unstackable(home.root)):
         return Finding("disk", good=False, text=f"{text}, where no image is built or run", hint=hint)
     if lock is None:
         return Finding("disk", good=None, text=text)
