@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
+from contextlib import closing
 
 import pytest
 
@@ -31,12 +32,10 @@ class Reader:
         self.host, _, self.repository = self.place.partition("/")
 
     def ask(self, path: str, method: str = "GET") -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, timeout=20)
-        connection.request(method, path)
-        answer = connection.getresponse()
-        found = answer.status, answer.read()
-        connection.close()
-        return found
+        with closing(http.client.HTTPConnection(self.host, timeout=20)) as connection:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
 
     def blob(self, digest: str, method: str = "GET") -> tuple[int, bytes]:
         return self.ask(f"/v2/{self.repository}/blobs/{digest}", method)

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -151,11 +151,11 @@ def _handler(gate: Gate, registry: str) -> type[BaseHTTPRequestHandler]:  # noqa
             return True
 
         def hand_on(self, body: bytes) -> None:
-            onward = http.client.HTTPConnection(registry)
             headers = {k: v for k, v in self.headers.items() if k.lower() != "authorization"}
-            onward.request(self.command, self.path, body, headers)
-            answer = onward.getresponse()
-            said = answer.read()
+            with closing(http.client.HTTPConnection(registry)) as onward:
+                onward.request(self.command, self.path, body, headers)
+                answer = onward.getresponse()
+                said = answer.read()
             kept = [
                 (k, v) for k, v in answer.getheaders() if k.lower() not in ("content-length", "connection")
             ]
@@ -165,7 +165,6 @@ def _handler(gate: Gate, registry: str) -> type[BaseHTTPRequestHandler]:  # noqa
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(said)
-            onward.close()
 
         def say(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:
             self.send_response_only(status)
