@@ -79,3 +79,25 @@ def test_the_costs_are_drawn() -> None:
     costs = CostReport.parse((FOLDER / "h100-cost.json").read_bytes(), digest="")
     assert {cost.name: cost.ratio for cost in costs.costs}["scatter_add"] == 9.806
     assert b"scatter_add" in cost_plot(costs)
+
+
+def test_a_full_run_names_what_it_could_not_show() -> None:
+    found = the_report("full")
+    assert (found.mode, found.verdict) == ("full", "passed")
+    ran = {check.name: check.status for check in found.checks}
+    assert ran.pop("sums-nccl") == "not-run"  # one GPU
+    assert ran.pop("cudnn-benchmark") == "inconclusive"
+    assert set(ran.values()) == {"passed"}
+    assert (
+        "cudnn-benchmark (cuda): no convolution had other bits" in dict(summary(found, power=True))["unsure"]
+    )
+
+
+def test_another_machine_and_mps_gave_the_same_bits_and_mps_is_another_kind() -> None:
+    """The battery ran a day later on another machine, with MPS, whose bits are not promised to agree."""
+    first = {(check.name, check.device): check.results for check in the_report("battery").checks}
+    found = the_report("mps")
+    assert found.scope["gpu"]["mps"] == "on"
+    assert {(c.name, c.device): c.results for c in found.checks}.items() <= first.items()
+    states = {each.state for each in compare(the_report("battery"), found) if each.device == "cuda"}
+    assert states == {"not comparable"}
