@@ -109,3 +109,18 @@ def test_a_generator_that_nobody_seeds_does_not_come_from_a_clock_before_it() ->
 
     found = cause(run("0"), run("1"))
     assert (found.place.line, found.proven) == (3, False)  # each clock may be it, too
+
+
+def test_a_seed_is_led_back_to_the_draw_that_gave_it_though_a_clock_was_read_since() -> None:
+    def run(seed: str, second: str) -> Stream:
+        calls = [
+            Source("draw", "numpy.random.randint", seed, seed, at(9)),
+            Source("clock", "time.perf_counter", second, f"{second}.25", at(12)),
+            Source("seed", "torch.Generator.manual_seed", seed, f"({seed},)", at(23)),
+        ]
+        drawn = op(30, f"a{seed}", (f"{seed}{seed}", -2), name="randperm.generator", sources=3)
+        return stream(drawn, backward(f"b{seed}", (f"a{seed}", 0)), sources=calls)
+
+    assert [each.place.line for each in cause(run("71", "3"), run("55", "4")).candidates] == [9, 23]
+    # What happens to be a part of a longer number is not what was given.
+    assert [each.place.line for each in cause(run("71", "7"), run("55", "5")).candidates] == [9, 23]

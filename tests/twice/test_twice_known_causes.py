@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, UNKNOWN, of_operation
+from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, of_operation
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,9 @@ from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, UNKNOWN, of_opera
         ("_reduce_scatter_base_.default", COLLECTIVE.remedy),
         ("recv_any_source_.default", ARRIVAL.remedy),
         ("mm.default", UNKNOWN.remedy),
+        ("triton::total", TRITON.remedy),
+        ("triton::reduce_scatter", TRITON.remedy),
+        ("compiled::triton_per_fused_mean_0", "without torch.compile"),
     ],
 )
 def test_what_is_known_of_an_operation_is_what_pytorch_says_of_it(name: str, remedy: str) -> None:

@@ -195,12 +195,20 @@ def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
     earlier = [
         each for each in candidates if each.stream == seed.stream and each.at < seed.at and not is_seed(each)
     ]
-    latest = max(earlier, key=lambda each: each.at, default=None)
+    given = [each for each in earlier if _is_in(each, seed)]
+    latest = max(given or earlier, key=lambda each: each.at, default=None)
     unseeded = all(value.startswith(_NONE_GIVEN) for value in seed.values)
     if unseeded or latest is None or latest.kind not in _SEEDS:
         return []
-    same = all(value in shown for value, shown in zip(latest.values, seed.values, strict=True))
-    return [latest] if same or seed.at - latest.at <= SHORTLY else []
+    return [latest] if given or seed.at - latest.at <= SHORTLY else []
+
+
+def _is_in(candidate: Candidate, seed: Candidate) -> bool:
+    """Return whether a generator was seeded with just the values of a candidate, in both runs."""
+    return candidate.kind in _SEEDS and all(
+        re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.])", shown)
+        for value, shown in zip(candidate.values, seed.values, strict=True)
+    )
 
 
 def is_seed(candidate: Candidate) -> bool:

@@ -76,6 +76,19 @@ COLLECTIVE = Remedy(
     "fix the algorithm (for NCCL: NCCL_ALGO=Ring and NCCL_PROTO=Simple), and the number of ranks",
     "NCCL's documentation of its environment variables",
 )
+TRITON = Remedy(
+    (
+        "a kernel written in Triton, which torch's settings do not reach: its atomic additions come in any"
+        " order, and autotuning chooses its configuration by timing"
+    ),
+    "add in a fixed order in place of tl.atomic_add, give it one configuration, and write all that it reads",
+    "Triton's documentation of atomic_add and autotune",
+)
+COMPILED = Remedy(
+    "a kernel that torch.compile made of the program's operations at this line",
+    "try the same line without torch.compile: then the trace names the operation",
+    "PyTorch's documentation of torch.compile",
+)
 UNKNOWN = Remedy(
     "it is not in PyTorch's list of nondeterministic operations",
     ("look for another thread that writes into its tensors, a kernel of your own, or another library"),
@@ -254,8 +267,14 @@ MOVES = frozenset(
 """Collectives that compute nothing, by names that no other operation has."""
 
 
+KERNELS = ("triton::", "compiled::")
+"""How the names of kernels begin that torch does not know: the program's, and those that Inductor makes."""
+
+
 def of_operation(name: str) -> Remedy:
     """Return what is known about an operation of torch whose inputs were equal and whose output was not."""
+    if name.startswith(KERNELS):
+        return TRITON if name.startswith(KERNELS[0]) else COMPILED
     base = name.partition(".")[0].rpartition("::")[2]
     if base == "recv_any_source_":
         return ARRIVAL

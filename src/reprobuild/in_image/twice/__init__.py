@@ -47,10 +47,11 @@ def start() -> None:
 
         vary_listings()
     if os.environ.get("REPROBUILD_TWICE_TRACE"):
-        from . import handovers  # noqa: PLC0415 -- only for a trace
+        from . import handovers, kernels  # noqa: PLC0415 -- only for a trace
         from .sources import Sources, install  # noqa: PLC0415 -- as above
 
         handovers.install(watcher)
+        kernels.install(watcher)
         install(watcher, Sources())
     elif os.environ.get("REPROBUILD_TWICE_PIN"):
         from .pins import install as pin  # noqa: PLC0415 -- only for an experiment

@@ -13,7 +13,7 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import measured, serializers, time_travel, writers
+from . import gpu_states, measured, serializers, time_travel, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -269,8 +269,7 @@ def _psutil(module: Any) -> None:
 def _torch(module: Any) -> None:
     if hasattr(module.serialization, "add_safe_globals"):  # a number in a checkpoint is pickled as float(…)
         module.serialization.add_safe_globals([float, int])
-    if hasattr(module.cuda, "Event"):
-        _measure(module.cuda.Event, ("elapsed_time",))
+    gpu_states.measure(_measure, module)
 
 
 def _memory() -> list[tuple[int, int]]:

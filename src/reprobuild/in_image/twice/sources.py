@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import commands, hints, orders, settings
+from . import commands, gpu_states, hints, orders, settings
 from .places import here, is_users, text
 from .watching import Watcher
 
@@ -351,6 +351,7 @@ def install(watcher: Watcher, sources: Sources) -> None:
     watcher.after("tempfile", functools.partial(_temporary_names, sources))
     watcher.after("torch", lambda module: sources.watch(module, ("seed", "manual_seed"), "seed"))
     watcher.after("torch", functools.partial(_torch_generators, sources))
+    watcher.after("torch", functools.partial(gpu_states.watch, sources.watch))
     sys.addaudithook(functools.partial(_audit, sources))
     for path in commands.parents_scripts():
         sources.script(path)

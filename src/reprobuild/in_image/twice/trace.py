@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests, handovers, hints
+from . import digests, handovers, hints, kernels
 from .places import here, text
 from .watching import warn
 from .writing import Writer
@@ -60,7 +60,8 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._torch, self._names, self._writer = torch, names, writer
         self._count = 0
         self._places: dict[tuple[str, int, str], int] = {}
-        self._forward: dict[int, tuple[int, str]] = {}
+        self._forward: dict[int, tuple[int, str, Any]] = {}
+        """Where the node of a backward pass was made, and by which thread: each counts for itself."""
         self._made: dict[int, int] = {}
         """The last operation that wrote into some memory."""
         self._viewed: dict[tuple[Any, ...], int] = {}
@@ -131,29 +132,101 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             given = kwargs.get("generator")
             state = given.get_state() if given is not None else self._torch.get_rng_state()
             inputs.append([digests.of_tensor(self._torch, state).hex()[:16], -2])
+        space = "" if func.namespace in NAMELESS else f"{func.namespace}::"
+        return {
+            "k": "op",
+            "op": f"{space}{name}.{func._overloadname}",
+            "in": inputs,
+            "handed": handed,
+            "plain": plain.hexdigest()[:16],
+            **self._where(),
+        }
+
+    def _where(self, *, own_line: bool = False) -> dict[str, Any]:
+        """Return where in the program this thread is; with ``own_line`` also in a backward pass."""
         node = getattr(self._torch._C, "_current_autograd_node", lambda: None)()
         back = node is not None
-        known = self._forward.get(node._sequence_nr()) if node is not None else None
+        known = self._forward.get(node._sequence_nr()) if node is not None and not own_line else None
         if known is None:
             place = self._place()
             module = self._names.module(self.modules[-1]) if self.modules else ""
             if not back:
                 number = getattr(self._torch.autograd, "_get_sequence_nr", lambda: 0)() - 1
-                self._forward[number] = (place, module)
+                key, before = _key(), self._forward.get(number)
+                # What first sees a number of its thread made the node; later ones make none, as the gradient
+                # of ones from which a backward pass begins.
+                if before is None or before[2] is not key:
+                    self._forward[number] = (place, module, key)
         else:
-            place, module = known
+            place, module, _ = known
         return {
-            "k": "op",
-            "op": f"{'' if func.namespace in NAMELESS else func.namespace + '::'}{name}.{func._overloadname}",
-            "in": inputs,
-            "handed": handed,
-            "plain": plain.hexdigest()[:16],
             "place": place,
             "module": module[:300],
             "back": back,
             "flag": self._torch.are_deterministic_algorithms_enabled(),
             "thread": _thread(),
         }
+
+    def launch(self, name: str, given: Any, run: Callable[[], Any]) -> Any:
+        """Record the launch of a kernel that torch does not see as an operation, and do it."""
+        if getattr(_here, "hidden", 0) or not self.active or self._count >= MOST:
+            return run()
+        if digests.capturing(self._torch):
+            self._made.clear()
+            self._viewed.clear()
+            return run()
+        before, tensors = None, list[Any]()
+        try:
+            with self._lock, _Hidden(self._torch):
+                tensors = digests.tensors_in(self._torch, given, objects=True)
+                before = self._before_launch(name, given, tensors)
+        except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+            warn(f"{name} is not traced", error)
+        _here.hidden = getattr(_here, "hidden", 0) + 1  # an autotuner's copies, an interpreter's
+        try:
+            result = run()
+        finally:
+            _here.hidden -= 1
+        if before is not None:
+            try:
+                with self._lock, _Hidden(self._torch):
+                    self._after_launch(*before, tensors)
+            except Exception as error:  # noqa: BLE001 -- as above
+                warn(f"{name} is not traced", error)
+        return result
+
+    def _before_launch(self, name: str, given: Any, tensors: list[Any]) -> tuple[dict[str, Any], list[str]]:
+        plain, inputs, handed, held = hashlib.sha256(), list[list[Any]](), list[int](), list[str]()
+        for value in (*given[0], *(given[1][key] for key in sorted(given[1]))):
+            if not digests.tensors_in(self._torch, value, objects=True):
+                plain.update(digests.of_value(self._torch, value))
+        for tensor in tensors:
+            maker = self._maker(tensor)
+            held.append(digests.of_tensor(self._torch, tensor).hex()[:16])
+            if maker in self._unwritten:
+                continue  # memory as it is, into which a kernel writes
+            if handovers.is_over(maker):
+                handed.append(len(inputs))
+            inputs.append([held[-1], maker])
+        record = {
+            "k": "op",
+            "op": name,
+            "in": inputs,
+            "handed": handed,
+            "plain": plain.hexdigest()[:16],
+            **self._where(own_line=kernels.in_backward_of_program()),
+        }
+        return record, held
+
+    def _after_launch(self, record: dict[str, Any], held: list[str], tensors: list[Any]) -> None:
+        found, kept, shapes = [], [], []
+        for tensor, before in zip(tensors, held):
+            found.append(digests.of_tensor(self._torch, tensor).hex()[:16])
+            kept.append(self._keep(tensor) if found[-1] != before else -1)
+            shapes.append(f"{str(tensor.dtype)[6:]}{list(tensor.shape)} {tensor.device}"[:120])
+            if found[-1] != before:
+                self._made[digests.memory_of(tensor)] = self._count
+        self._write({**record, "out": found, "kept": kept, "shapes": shapes, "empty": False})
 
     def _after(self, func: Any, record: dict[str, Any], args: Any, kwargs: Any, result: Any) -> None:
         name = func._schema.name.rpartition("::")[2]
@@ -179,9 +252,10 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             found.append(digests.of_value(self._torch, result).hex()[:16])
             kept.append(-1)
             shapes.append(type(result).__name__)
-        self._writer.write(
-            {**record, "n": self._count, "out": found, "kept": kept, "shapes": shapes, "empty": empty}
-        )
+        self._write({**record, "out": found, "kept": kept, "shapes": shapes, "empty": empty})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._writer.write({**record, "n": self._count})
         handovers.made()
         self._count += 1
         if self._count == MOST:
@@ -255,6 +329,13 @@ _here = threading.local()
 """Of a thread: the task that it does now, whether it is traced, and whether it does the recorder's work."""
 
 
+def _key() -> object:
+    """Return what stands for this thread, of whose numbers and identifiers later ones may have the same."""
+    if not hasattr(_here, "key"):
+        _here.key = object()
+    return _here.key
+
+
 def _thread() -> str:
     """Name what runs beside the main thread: a task by its number, since any thread of a pool may do it."""
     task: str = getattr(_here, "task", "")
@@ -305,6 +386,7 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
     if not last:
         return
     trace = Trace(torch, recorder.names, writer)
+    kernels.record_into(trace)
     recorder.unseen = lambda: _Hidden(torch)
     from torch.nn.modules import module as modules  # noqa: PLC0415 -- there only now
 
