@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from reprobuild.errors import ResolveError
+from reprobuild.host.workers import workers
 from reprobuild.lock.packages import CondaPackage, PythonPackage
 from reprobuild.net.session import session
-from reprobuild.resolve.wheel_files import examine
+from reprobuild.resolve.wheel_files import WheelEnds, examine
 from support.conda_archives import conda_archive, conda_package, listed, member
 from support.index import File, Index
 from support.listed_wheels import put
@@ -35,8 +36,8 @@ def conda(
 
 
 def lines(conda: CondaPackage, *wheels: PythonPackage) -> list[str]:
-    with session(retries=0) as http:
-        return examine(replace(LOCK, python=wheels, conda=(conda,)), http)
+    with session(retries=0) as http, workers(2) as pool:
+        return examine(replace(LOCK, python=wheels, conda=(conda,)), WheelEnds(http, pool))
 
 
 SITE = "lib/python3.11/site-packages"

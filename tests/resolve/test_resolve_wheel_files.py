@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from reprobuild.errors import ResolveError
+from reprobuild.host.workers import workers
 from reprobuild.lock.packages import PythonPackage
 from reprobuild.net.session import session
-from reprobuild.resolve.wheel_files import examine
+from reprobuild.resolve.wheel_files import WheelEnds, examine
 from support.index import Index
 from support.listed_wheels import put, row
 from support.locks import LOCK
@@ -26,8 +27,8 @@ def lines(
 ) -> list[str]:
     keys = {"allow-bad-record": allowed, "file-priority": first, "overrides": overrides}
     asked = request(**{key: list(value) for key, value in keys.items()})
-    with session(retries=0) as http:
-        return examine(replace(LOCK, python=packages, request=asked), http)
+    with session(retries=0) as http, workers(2) as pool:
+        return examine(replace(LOCK, python=packages, request=asked), WheelEnds(http, pool))
 
 
 def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_way(index: Index) -> None:
@@ -43,6 +44,17 @@ def test_one_path_with_different_bytes_is_named_with_the_package_that_has_its_wa
     with pytest.raises(ResolveError, match="file-priority: cv2: not among the locked Python packages"):
         lines(b, a, first=("b", "cv2"))
     assert lines(put(index, "c", {"tests/__init__.py": b""}), a) == []
+
+
+def test_what_was_begun_while_others_work_is_not_asked_for_again(index: Index) -> None:
+    b, a = put(index, "b", {"x.py": b"1"}), put(index, "a", {"x.py": b"2"})
+    with session(retries=0) as http, workers(2) as pool:
+        ends = WheelEnds(http, pool)
+        ends.begin([a, b])
+        ends.read([a, b])
+        index.status = 500
+        (line,) = examine(replace(LOCK, python=(b, a), request=request()), ends)
+    assert line.startswith("a and b both install x.py, with different bytes")
 
 
 @pytest.mark.parametrize(

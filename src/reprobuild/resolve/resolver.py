@@ -38,7 +38,7 @@ from .standalone_python import resolve_standalone
 from .target import TargetPython
 from .torch import TorchScan, cuda_of_version, is_cuda_package
 from .uv_command import ALWAYS
-from .wheel_files import compare_files
+from .wheel_files import WheelEnds, compare_files, new_wheels
 
 __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
@@ -46,6 +46,8 @@ __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
 """The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
 
+
+_WHEELS_AT_ONCE = 16
 
 _Found = tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...], BuildFiles]
 
@@ -86,28 +88,31 @@ def resolve_platforms(
             "belongs in its `constraints` or `as-of`"
         )
     found: list[Lock] = []
-    for platform in request.platforms or (f"linux/{architecture()}",):
-        before = next((lock for lock in existing if lock.platform == platform), None)
-        try:
-            lock = resolve(
-                request,
-                platform=platform,
-                existing=before,
-                like=found,
-                upgrade=upgrade,
-                hints=hints,
-                host=host,
-            )
-            compare_files(lock, before, host)
-        except ResolveError as error:
-            if len(request.platforms) < 2:
-                raise
-            raise ResolveError(
-                f"{platform}: {error.message}",
-                hint=f"{error.hint}; or take {platform} out of the request's platforms",
-                cuda=error.cuda,
-            ) from None
-        found.append(lock)
+    with new_session() as http, workers(_WHEELS_AT_ONCE, "wheel-files") as pool:
+        ends = WheelEnds(http, pool)
+        for platform in request.platforms or (f"linux/{architecture()}",):
+            before = next((lock for lock in existing if lock.platform == platform), None)
+            try:
+                lock = resolve(
+                    request,
+                    platform=platform,
+                    existing=before,
+                    like=found,
+                    upgrade=upgrade,
+                    hints=hints,
+                    ends=ends,
+                    host=host,
+                )
+                compare_files(lock, before, ends, host)
+            except ResolveError as error:
+                if len(request.platforms) < 2:
+                    raise
+                raise ResolveError(
+                    f"{platform}: {error.message}",
+                    hint=f"{error.hint}; or take {platform} out of the request's platforms",
+                    cuda=error.cuda,
+                ) from None
+            found.append(lock)
     return tuple(found)
 
 
@@ -119,14 +124,15 @@ def resolve(
     like: Sequence[Lock] = (),
     upgrade: Upgrade,
     hints: Hints = _NO_HINTS,
+    ends: WheelEnds | None = None,
     host: Host,
 ) -> Lock:
     """Return the lock of a request for a platform, by default this machine's.
 
     The same request, indexes and archive give an equal one. Versions in ``existing`` stay where they still
     fit, unless ``upgrade`` says otherwise; without it those of Python packages in ``like`` are taken where
-    they fit. Raises `ResolveError` when nothing fits or an index cannot be read or verified, `HostError` when
-    this machine lacks apt, uv or a mirror.
+    they fit. ``ends`` begins to read the wheels while apt is at work. Raises `ResolveError` when nothing
+    fits or an index cannot be read or verified, `HostError` when this machine lacks apt, uv or a mirror.
     """
     machine = (platform or f"linux/{architecture()}").removeprefix("linux/")
     if existing is not None and (upgrade.everything or existing.platform != f"linux/{machine}"):
@@ -168,6 +174,8 @@ def resolve(
         found, refused = None, None
         try:
             found = _packages(resolution, like, scan, image)
+            if ends is not None and found is not None and new_wheels(found[1], existing):
+                ends.begin(found[1])  # while apt is still at work
         except ResolveError as error:
             refused = error
         # An unknown release or Python is the cause of which "no torch" is only the effect, so apt's errors

@@ -12,7 +12,7 @@ import hashlib
 import re
 import zipfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -25,7 +25,6 @@ from ..host.console import first_of
 from ..host.host import Host
 from ..lock.model import Lock
 from ..lock.packages import PythonPackage
-from ..net.session import session as new_session
 from ..request.model import Request
 from .conda_files import shared_with_conda
 from .same_names import other_bytes
@@ -50,14 +49,40 @@ class _Wheel:
     """Where a file is installed → its SHA-256 by RECORD."""
 
 
-def compare_files(lock: Lock, existing: Lock | None, host: Host) -> None:
+class WheelEnds:
+    """The ends of wheels, each fetched once by the threads of a pool."""
+
+    def __init__(self, session: requests.Session, pool: Executor) -> None:
+        self.session = session
+        self._pool = pool
+        self._reading: dict[str, Future[_Wheel | None]] = {}
+
+    def begin(self, packages: Iterable[PythonPackage]) -> None:
+        """Start to fetch the ends of these wheels, and return at once."""
+        for package in packages:
+            if package.source is None and package.wheel.url and package.wheel.url not in self._reading:
+                self._reading[package.wheel.url] = self._pool.submit(_read, package, self.session)
+
+    def read(self, packages: Iterable[PythonPackage]) -> list[tuple[PythonPackage, _Wheel | None]]:
+        """Return each package that has a wheel at an address, and the wheel's end; None if unreadable."""
+        packages = list(packages)
+        self.begin(packages)
+        known = [package for package in packages if package.source is None and package.wheel.url]
+        return [(package, self._reading[package.wheel.url].result()) for package in known]
+
+
+def compare_files(lock: Lock, existing: Lock | None, ends: WheelEnds, host: Host) -> None:
     """Warn of what `examine` and `other_bytes` find where the wheels are not those of an earlier lock."""
-    wheels = [p.wheel for p in lock.python]
-    if existing is not None and ([p.wheel for p in existing.python], existing.conda) == (wheels, lock.conda):
+    if existing is not None and existing.conda == lock.conda and not new_wheels(lock.python, existing):
         return
-    with new_session() as session:
-        for line in [*examine(lock, session), *other_bytes(lock.python, session, _own_index(lock))]:
-            host.console.warn(line)
+    lines = examine(lock, ends)
+    for line in [*lines, *other_bytes(lock.python, ends.session, _own_index(lock))]:
+        host.console.warn(line)
+
+
+def new_wheels(python: Sequence[PythonPackage], existing: Lock | None) -> bool:
+    """Whether wheels are not those of an earlier lock, and so have to be compared."""
+    return existing is None or [p.wheel for p in existing.python] != [p.wheel for p in python]
 
 
 def _own_index(lock: Lock) -> str:
@@ -66,7 +91,7 @@ def _own_index(lock: Lock) -> str:
     return urlsplit(wheels[0]).netloc if lock.request.index is not None and wheels else ""
 
 
-def examine(lock: Lock, session: requests.Session) -> list[str]:
+def examine(lock: Lock, ends: WheelEnds) -> list[str]:
     """Return a line for each pair of packages that install one path with different bytes.
 
     And one for each wheel that requires what the lock does not have: uv believes the index's metadata, and
@@ -82,15 +107,15 @@ def examine(lock: Lock, session: requests.Session) -> list[str]:
             f"file-priority: {', '.join(unknown)}: not among the locked Python packages",
             hint="correct the name, or take it out of the request",
         )
-    known = [package for package in packages if package.source is None and package.wheel.url]
-    with ThreadPoolExecutor(16, "wheel-files") as pool:
-        read = list(pool.map(lambda package: _read(package, session), known))
-    wheels = {package.name: wheel for package, wheel in zip(known, read, strict=True) if wheel is not None}
-    _refuse_wrong({p.name: p for p in known}, wheels, request.allow_bad_record)
-    unread = [package.name for package, wheel in zip(known, read, strict=True) if wheel is None]
+    read = ends.read(packages)
+    wheels = {package.name: wheel for package, wheel in read if wheel is not None}
+    _refuse_wrong({package.name: package for package, _ in read}, wheels, request.allow_bad_record)
+    unread = [package.name for package, wheel in read if wheel is None]
     lines = [*_shared(wheels, request), *_unmet(wheels, lock)]
     sizes = {name: {path: size for path, (_, size) in wheel.files.items()} for name, wheel in wheels.items()}
-    lines += shared_with_conda(lock, sizes, {name: wheel.recorded for name, wheel in wheels.items()}, session)
+    lines += shared_with_conda(
+        lock, sizes, {name: wheel.recorded for name, wheel in wheels.items()}, ends.session
+    )
     if unread:
         lines.append(
             f"{first_of(unread)}: the index gives no parts of these wheels, so what "
