@@ -21,7 +21,7 @@ from .direct_sources import Stated, UvSources
 from .indexes import NamedIndexes
 from .project_files import read_text
 from .setup_files import same_extra
-from .uv_table import with_workspace
+from .uv_settings import with_settings
 
 _MOST_FOLDERS = 500
 
@@ -61,7 +61,7 @@ def _read(
     project: Path, asked: Requirement, indexes: NamedIndexes, markers: Mapping[str, str]
 ) -> tuple[UvSources, list[Stated]]:
     data = load_toml(read_text(project), str(project))
-    own, uv = table_in(data, "project"), with_workspace(table_in(table_in(data, "tool"), "uv"), project)
+    own, (uv, _) = table_in(data, "project"), with_settings(table_in(table_in(data, "tool"), "uv"), project)
     optional = table_in(own, "optional-dependencies")
     texts: list[tuple[str, str | None]] = [(text, None) for text in _texts(own.get("dependencies"))]
     for extra in sorted(asked.extras):

@@ -75,10 +75,15 @@ def read_text(file: Path) -> str:
     return text
 
 
-def _check_place(file: Path) -> None:
+def is_inside(file: Path) -> bool:
+    """Whether a file is one of the project, so that it may be read."""
     real, roots = os.path.realpath(file), _ROOTS.get()
-    if roots and not any(os.path.commonpath((real, root)) == root for root in roots):
+    return not roots or any(os.path.commonpath((real, root)) == root for root in roots)
+
+
+def _check_place(file: Path) -> None:
+    if not is_inside(file):
         raise RequestError(
-            f"{file}: leads out of the project, to {real}, and is not read",
-            hint=f"the project is the folder {min(roots, key=len)}; copy the file there",
+            f"{file}: leads out of the project, to {os.path.realpath(file)}, and is not read",
+            hint=f"the project is the folder {min(_ROOTS.get(), key=len)}; copy the file there",
         )

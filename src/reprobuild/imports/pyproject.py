@@ -43,7 +43,8 @@ from .project_notes import check_flit, line_on_default_groups, lines_on_other_to
 from .projects import requirements_beside
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .target_system import allows, target
-from .uv_table import check_conflicts, overridden, uv_rules, with_uv_toml, with_workspace
+from .uv_settings import with_settings
+from .uv_table import check_conflicts, overridden, uv_rules
 
 _MOST_LINES = 100_000
 _MOST_DEPTH = 50
@@ -80,7 +81,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     tool = table_of(data, "tool", str(file))
     check_flit(project, tool, file)
     poetry = table_of(tool, "poetry", f"{file}: tool")
-    uv = with_uv_toml(with_workspace(table_of(tool, "uv", f"{file}: tool"), file), file)
+    uv, above = with_settings(table_of(tool, "uv", f"{file}: tool"), file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
         return _poetry(data, file, poetry, extras, groups, indexes, python)
@@ -143,6 +144,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
             overrides=(*rules.overrides, *pdm.overrides),
             exclude_newer=rules.exclude_newer,
             applied=(
+                *([f"{above}: its settings of uv count for {file}"] if above is not None else []),
                 *sources.applied,
                 *lines,
                 *rules.applied(f"{file}: tool.uv"),

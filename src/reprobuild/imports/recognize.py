@@ -25,7 +25,7 @@ from .requirements import read_requirements
 from .setup_files import read_setup
 from .target_system import allows, holds, noting_kernels, python_release, target
 from .uv_and_pylock import read_pylock, read_uv_lock
-from .uv_table import workspace_root
+from .uv_settings import workspace_root
 
 __all__ = ["Imported", "read_import"]
 

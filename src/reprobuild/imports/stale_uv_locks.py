@@ -30,7 +30,7 @@ from .marker_grid import AskedPackage, MarkedLine, are_same, bounds, python_mark
 from .project_files import read_text
 from .stale_uv_settings import other_settings
 from .target_system import target
-from .uv_table import with_uv_toml, with_workspace
+from .uv_settings import with_settings
 
 _WITH_GROUP_SETTINGS = 5
 """The revision of a lock that has the default groups of a project, and the Pythons of its groups."""
@@ -93,7 +93,7 @@ class _UvProject:
         self.name = canonicalize_name(str(self._itself.get("name", "")))
         self._own = table_in(table_in(self.data, "tool"), "uv")
         self._own_sources = {canonicalize_name(name) for name in table_in(self._own, "sources")}
-        self.uv = with_uv_toml(with_workspace(self._own, project), project)
+        self.uv, _ = with_settings(self._own, project)
         self._group_settings = table_in(self._own, "dependency-groups")
         self._revision = int(lock.get("revision", 0))
         without = {canonicalize_name(str(name)) for name in self.uv.get("no-sources-package", ())}

@@ -16,8 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
-from .common import expect_texts, is_for, load_toml, marker_of, requirement_of
-from .project_files import read_text
+from .common import expect_texts, is_for, marker_of, requirement_of
 
 _USED = (
     *("sources", "index", "index-url", "extra-index-url", "find-links", "no-sources", "no-sources-package"),
@@ -64,9 +63,6 @@ _OF_AN_INDEX = (
 _INSTEAD_IN_INDEX = {
     "exclude-newer": "--as-of excludes newer releases of all indexes, and Debian's with them"
 }
-_ROOT_ONLY = ("constraint-dependencies", "override-dependencies", "exclude-dependencies", "environments")
-"""uv reads them in the root of a workspace alone, as it does ``conflicts`` of all members."""
-_ABOVE = 8
 NEVER = "python_version < '0'"
 """A marker that is never true: as an override it excludes a package."""
 _NO_TORCH = f"torch ; {NEVER}"
@@ -171,81 +167,6 @@ def unused_keys(uv: Mapping[str, Any], file: Path) -> Iterable[str]:
             if key not in _OF_AN_INDEX and value is not False:
                 why = _INSTEAD_IN_INDEX.get(key, "reprobuild does not use it")
                 yield f"{file}: tool.uv.index[{number}].{key} ({value}) is ignored: {why}"
-
-
-def with_workspace(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    """Return the table of a member of a workspace with what it has from the workspace's root.
-
-    Sources and indexes of the root count where the member has none for a package; some keys are the root's
-    alone (https://docs.astral.sh/uv/concepts/projects/workspaces/#workspace-sources).
-    """
-    if "workspace" in uv or (found := _workspace_of(file)) is None:
-        return uv
-    _, above = found
-    merged = {key: value for key, value in uv.items() if key not in _ROOT_ONLY}
-    merged |= {key: above[key] for key in _ROOT_ONLY if key in above}
-    merged["sources"] = {**above.get("sources", {}), **uv.get("sources", {})}
-    merged["index"] = [*uv.get("index", []), *above.get("index", [])]
-    return merged
-
-
-def workspace_root(file: Path) -> Path | None:
-    """Return the folder of uv's workspace of which the project of a file is a member; None: of none."""
-    found = _workspace_of(file)
-    return None if found is None else found[0]
-
-
-def _workspace_of(file: Path) -> tuple[Path, Mapping[str, Any]] | None:
-    """Return the root of the workspace that a file's project is a member of, and the root's ``tool.uv``."""
-    top = file.absolute().parent
-    for root in list(top.parents)[:_ABOVE]:
-        project = root / "pyproject.toml"
-        if not project.is_file():
-            continue
-        data = load_toml(read_text(project), str(project))
-        above = data.get("tool", {}).get("uv", {}) if isinstance(data.get("tool"), dict) else {}
-        workspace = above.get("workspace") if isinstance(above, dict) else None
-        if not isinstance(workspace, dict):
-            continue
-        members, excluded = workspace.get("members", []), workspace.get("exclude", [])
-        relative = top.relative_to(root)
-        is_member = _matches(relative, members) and not _matches(relative, excluded)
-        return (root, above) if is_member else None
-    return None
-
-
-_OF_THE_PROJECT = (
-    *("sources", "workspace", "constraint-dependencies", "override-dependencies", "exclude-dependencies"),
-    *("build-constraint-dependencies", "conflicts", "environments", "required-environments"),
-    *("dev-dependencies", "default-groups", "dependency-groups", "managed", "package"),
-)
-"""Keys that uv reads from a pyproject.toml only."""
-
-
-def with_uv_toml(uv: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    """Return a table with the settings of the ``uv.toml`` beside the project in place of its own.
-
-    They win, and those of ``tool.uv`` are ignored, but for the keys that make up the project and the indexes
-    that its sources name: https://docs.astral.sh/uv/concepts/configuration-files/
-    """
-    beside = file.with_name("uv.toml")
-    if not beside.is_file():
-        return uv
-    settings = load_toml(read_text(beside), str(beside))
-    settings = {key: value for key, value in settings.items() if key not in _OF_THE_PROJECT}
-    indexes = uv.get("index", [])
-    named = [
-        {**each, "explicit": True}
-        for each in (indexes if isinstance(indexes, list) else ())
-        if isinstance(each, dict)
-    ]
-    more = settings.get("index", [])
-    own = {key: value for key, value in uv.items() if key in _OF_THE_PROJECT}
-    return {**own, **settings, "index": [*(more if isinstance(more, list) else ()), *named]}
-
-
-def _matches(path: Path, forms: object) -> bool:
-    return isinstance(forms, list) and any(isinstance(form, str) and path.match(form) for form in forms)
 
 
 def check_conflicts(
