@@ -23,6 +23,7 @@ from reprobuild.host.console import Console
 from reprobuild.host.control_groups import places
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.oci.file_tree import nothing
 from reprobuild.pipeline.preflight.doctor import examine
 from reprobuild.request.image_user import ImageUser
 from support.disk import overlaid
@@ -129,6 +130,31 @@ def test_a_damaged_image_is_not_run(engine: OciEngine, home: Home, digest: str, 
         [home.root / "roots" / engine.images.layers(digest)[1][1][7:]],
     )
     assert [*home.folder("tmp").iterdir()] == []
+
+
+@pytest.mark.parametrize("asked", ["check", "a test that fails", "a program that does not start"])
+def test_what_the_disk_changed_in_an_unpacked_layer_decides_nothing(
+    engine: OciEngine, home: Home, digest: str, capsys: pytest.CaptureFixture[str], asked: str
+) -> None:
+    """Neither its size nor its time tells. By it, a test would fail that gives an image its name."""
+    runner, argv = engine.runner(digest), ["bash", "-c", "read -r who < /etc/who; test $who = above"]
+    assert runner.run(argv, timeout=30, gpu=False).returncode == 0
+    path = "usr/bin/bash" if "start" in asked else "etc/who"
+    found = (
+        home.root / "roots" / diff_id[7:] / path for _, diff_id in reversed(engine.images.layers(digest))
+    )
+    file = next(each for each in found if each.exists())
+    status = file.stat()
+    with file.open("r+b") as opened:
+        opened.write(b"abate")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    if asked == "check":
+        engine.verify_unpacked(digest, engine.images.tree(digest, "", nothing).files)
+        assert file.read_text() == "above\n"
+    assert runner.run(argv, timeout=30, gpu=False).returncode == 0
+    assert f"{file}: its bytes are not those of the image" in capsys.readouterr().err
+    assert runner.run(["bash", "-c", "false"], timeout=30, gpu=False).returncode != 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_self_test_s_runner_gives_nothing_away(engine: OciEngine, home: Home, digest: str) -> None:

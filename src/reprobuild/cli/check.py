@@ -19,7 +19,7 @@ from ..selftest.run import Gpu
 from ..selftest.summary import summary
 from ..verify.check import check_tree, is_kept
 from ..verify.compare import Difference
-from ..verify.find import find_image, is_file, parent_manifest, tree_in, tree_of
+from ..verify.find import find_image, is_file, parent_manifest, tree_in, tree_of, verify_unpacked
 from . import complete
 from .output import as_json, emit, gpu, table
 
@@ -48,6 +48,7 @@ def check(host: Host, image: str, *, gpu: Gpu, json_: bool) -> None:
     report = None
     # What departs from the lock could make a self-test say anything, so it is not asked.
     if kept is not None and not found:
+        verify_unpacked(kept, tree)
         start = checked.python_start
         report = selftest_image(kept.engine, kept.image.digest, gpu, host, mode="battery", start=start)
     if json_:

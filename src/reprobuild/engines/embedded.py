@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import assets
+from ..errors import HostError
 from ..fetch.arrivals import Arrivals
 from ..fetch.store import Store
 from ..host import process, sandbox
@@ -22,10 +23,13 @@ from ..host.limits import Limits, default_processes, guarded
 from ..host.machine import identity
 from ..host.workers import while_wanted, workers
 from ..layers import unpacked_layers
+from ..layers.unpacked_content import distrust_changed
 from ..lock.layer_record import LayerRecord
 from ..lock.model import Lock
 from ..oci.blobs import damaged
+from ..oci.file_tree import nothing
 from ..oci.store import Image, ImageStore
+from ..oci.tar_writer import Record
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun
@@ -77,6 +81,10 @@ class OciEngine:
     def runner(self, digest: str) -> OciRunner:
         """Return what runs programs in an image for the self-test."""
         return OciRunner(self._host, self.images, digest)
+
+    def verify_unpacked(self, digest: str, files: Mapping[str, Record]) -> None:
+        """Hash what an image's programs run from, and unpack again the layers that differ from its files."""
+        verify_unpacked(self._host, self.images, digest, files)
 
     def run(
         self, reference: str, argv: Sequence[str], options: RunOptions, records: Path | None = None
@@ -200,7 +208,25 @@ class OciRunner:
         self.digest = digest
 
     def run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
-        """Run to the end; see `selftest.run.Runner`."""
+        """Run to the end; see `selftest.run.Runner`.
+
+        After a failure the unpacked files are compared with the image's; it counts only if they are equal.
+        """
+        try:
+            done = self._run(argv, timeout=timeout, gpu=gpu)
+        except HostError:  # a program that cannot be started may be a damaged one
+            if not self._were_changed():
+                raise
+        else:
+            if done.returncode == 0 or not self._were_changed():
+                return done
+        return self._run(argv, timeout=timeout, gpu=gpu)
+
+    def _were_changed(self) -> bool:
+        files = self._images.tree(self.digest, self.digest, nothing).files
+        return verify_unpacked(self._host, self._images, self.digest, files)
+
+    def _run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
         config = self._images.config(self.digest)["config"]
         task = sandbox.Task(argv=argv, env=_environment(config), cwd=config["WorkingDir"])
         if gpu:
@@ -241,6 +267,16 @@ def unpacked(host: Host, images: ImageStore, digest: str) -> Iterator[list[Path]
             most = size_text(unpacked_layers.MOST_BYTES)
             host.console.step(f"removed {size_text(freed)} of unpacked layers, to keep them within {most}")
         yield folders
+
+
+def verify_unpacked(host: Host, images: ImageStore, digest: str, files: Mapping[str, Record]) -> bool:
+    """Hash the unpacked files of an image; unpack again, and return True, where they are not ``files``."""
+    with unpacked(host, images, digest) as layers:
+        changed = distrust_changed(host, layers, files)
+    if changed:
+        with unpacked(host, images, digest):
+            pass
+    return changed
 
 
 def _size(blob: Path) -> int:

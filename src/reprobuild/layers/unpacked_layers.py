@@ -31,8 +31,9 @@ MOST_BYTES = 30 * 10**9
 """Of unpacked layers together: about three CUDA images. `keep_within` removes those used longest ago."""
 
 _MOST_NOTE = 1024
-_FORM, _LOST = "2", "lost"
-"""What is before the hash of `_state` in a note, and in that of a folder with files that the disk lost."""
+_FORM, _LOST, _CHANGED = "2", "lost", "changed"
+"""What is before the hash of `_state` in a note; in that of a folder with files that the disk lost, or whose
+content was found to be another."""
 _EARLIER = "were unpacked by an earlier version"
 
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -133,6 +134,12 @@ def drop_unreadable(host: Host, folders: Sequence[Path], status: int | None) -> 
             elif time.monotonic() < end:
                 text = f"{note[0]} {note[1]} {int(time.time())}"
                 atomic_write(_size_file(folder), text.encode(), sync=False)
+
+
+def distrust(folder: Path) -> None:
+    """Note that a layer's files are not those of its image: the next `unpack` makes it anew."""
+    with storage_errors(folder):
+        atomic_write(_size_file(folder), f"{_known_size(folder)} {_CHANGED}:".encode(), sync=False)
 
 
 def _read_all(folder: Path, end: float) -> OSError | None:
@@ -248,7 +255,7 @@ def _fault(folder: Path) -> str | None:
         return f"are not known: {note.name} is damaged"
     form, _, state = noted.rpartition(":")
     if form != _FORM:
-        return "cannot be read" if form == _LOST else _EARLIER
+        return {_LOST: "cannot be read", _CHANGED: "do not match the image"}.get(form, _EARLIER)
     try:
         return None if state == _state(folder) else "were changed or lost"
     except OSError as error:

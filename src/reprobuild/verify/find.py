@@ -177,6 +177,12 @@ def tree_in(kept: EngineImage, text: str, host: Host, *, keep: Keep = nothing) -
     return tree
 
 
+def verify_unpacked(kept: EngineImage, tree: ImageTree) -> None:
+    """Make sure that programs of an image run from its files: the embedded engine keeps them unpacked."""
+    if isinstance(kept.engine, OciEngine):
+        kept.engine.verify_unpacked(kept.image.digest, tree.files)
+
+
 def _digest_in(folder: Path, name: str) -> str:
     """Return the digest of the one image of a layout, or of that with a name or digest."""
     try:
