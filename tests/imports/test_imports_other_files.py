@@ -81,6 +81,12 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path: Path, encoding: str) -> 
         ("gpu.Dockerfile", "--from-image docker:NAME"),
         ("Containerfile.cpu", "--from-image docker:NAME"),
         ("default.lock", "pex3 lock export"),
+        ("bentofile.yaml", "python.requirements_txt"),
+        ("cog.yaml", "build.python_requirements"),
+        ("compose.yml", "the requirements file that its image installs"),
+        ("MLproject", "python_env.yaml"),
+        ("apt.txt", "--apt"),
+        ("runtime.txt", "--python"),
         ("x.json", "supported, by name"),
         ("x.py", "supported, by name"),
     ],
@@ -97,3 +103,20 @@ def test_where_conda_has_built_a_package_is_named_as_such(tmp_path: Path) -> Non
     with pytest.raises(RequestError, match=r"a\.txt:2: idna: no such file or folder: /croot/idna") as caught:
         read_import(tmp_path / "a.txt")
     assert "pip list --format=freeze" in (caught.value.hint or "")
+
+
+def test_debian_packages_beside_a_requirements_file_are_named_and_no_python_packages(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("six\n")
+    (tmp_path / "packages.txt").write_text("# for audio\nffmpeg\nlibgl1 g++\n")
+    (line,) = read_import(tmp_path / "requirements.txt").ignored
+    assert line == (
+        f"{tmp_path}/packages.txt: lists Debian packages, which are not taken: "
+        "give --apt ffmpeg --apt libgl1 --apt g++"
+    )
+    with pytest.raises(RequestError, match=r"packages\.txt: lists Debian packages") as caught:
+        read_import(tmp_path / "packages.txt")
+    assert "--apt ffmpeg --apt libgl1" in (caught.value.hint or "")
+    (tmp_path / "packages.txt").write_text("six==1.16.0\n")
+    assert read_import(tmp_path / "requirements.txt").ignored == ()
+    (tmp_path / "requirements.txt").unlink()
+    assert [str(each) for each in read_import(tmp_path / "packages.txt").requirements] == ["six==1.16.0"]

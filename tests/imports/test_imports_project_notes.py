@@ -367,3 +367,17 @@ def test_a_missing_folder_in_a_group_of_pdms_is_named_in_its_table_where_the_gro
     assert read({"pyproject.toml": text})[1]["packages"] == ["six"]
     with pytest.raises(RequestError, match=r"tool\.pdm\.dev-dependencies\.t\[0\]: .*gone: no such folder"):
         read({"pyproject.toml": text}, groups=("t",))
+
+
+def test_what_else_could_be_imported_is_named_where_a_project_has_no_dependencies(tmp_path: Path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text('[project]\nname = "a"\n[dependency-groups]\nrlds = ["six"]\n')
+    (tmp_path / "environment.yml").write_text("dependencies: [python]\n")
+    with pytest.raises(RequestError, match="no dependencies") as caught:
+        read_import(file)
+    assert caught.value.hint == (
+        f"import what conda has: --from {tmp_path}/environment.yml; or name a group with --group: rlds"
+    )
+    with pytest.raises(RequestError, match="no extra 'RLDS'") as caught:
+        read_import(file, extras=["RLDS"])
+    assert caught.value.hint == "it is a group: --group rlds"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,9 +27,25 @@ _EXPORTS = (
         "import the requirements file that it installs, or what its image has: `--from-image docker:NAME`",
     ),
     (r"pdm\.toml|poetry\.toml|uv\.toml", "a project", "import the pyproject.toml beside it"),
+    (
+        r"bentofile\.ya?ml",
+        "BentoML",
+        "import the file that its python.requirements_txt names, or write its python.packages into one",
+    ),
+    (r"cog\.ya?ml", "Cog", "import the file that its build.python_requirements names"),
+    (r"MLproject", "MLflow", "import the python_env.yaml or conda.yaml that it names"),
+    (r"apt\.txt", "repo2docker", "give each Debian package in it with --apt"),
+    (
+        r"runtime\.txt",
+        "a host of apps",
+        "it names a Python, which --python gives; import the requirements.txt beside it",
+    ),
+    (r"(docker-)?compose\.ya?ml", "Docker Compose", "import the requirements file that its image installs"),
     (r".*conda.*\.lock|explicit.*\.lock", "conda-lock", "`conda-lock -k lock`, and import conda-lock.yml"),
     (r".+\.lock", "Pex or Pants", "`pex3 lock export LOCK > requirements.txt`"),
 )
+_DEBIAN = ("packages.txt", "apt.txt")
+"""Of Hugging Face Spaces and Streamlit, and of repo2docker."""
 
 
 def read_script(file: Path, hosts: Collection[str], python: str | None) -> Imported | None:
@@ -82,6 +98,38 @@ def read_python_env(file: Path, hosts: Collection[str]) -> Imported:
             if key not in ("dependencies", "python")
         ),
     )
+
+
+def refuse_others(file: Path) -> None:
+    """Raise `RequestError` for a file of another tool whose suffix is that of a file that can be imported."""
+    if file.name == _DEBIAN[0] and file.with_name("requirements.txt").is_file():
+        names = _debian_packages(file) or ["NAME"]
+        raise RequestError(
+            f"{file}: lists Debian packages, beside requirements.txt",
+            hint=f"import that, with {' '.join(f'--apt {name}' for name in names)}; a list of Python "
+            "packages needs another name",
+        )
+    if file.suffix in (".yml", ".yaml", ".txt") and (how := how_to_export(file)) is not None:
+        raise RequestError(f"{file}: not a file that can be imported", hint=how)
+
+
+def lines_on_debian(file: Path) -> Iterator[str]:
+    """Yield a line for a list of Debian packages beside a requirements.txt, which its host installs, too.
+
+    https://huggingface.co/docs/hub/spaces-dependencies, https://repo2docker.readthedocs.io
+    """
+    for name in _DEBIAN if file.name == "requirements.txt" else ():
+        beside = file.with_name(name)
+        if beside.is_file() and (packages := _debian_packages(beside)):
+            options = " ".join(f"--apt {each}" for each in packages)
+            yield f"{beside}: lists Debian packages, which are not taken: give {options}"
+
+
+def _debian_packages(file: Path) -> list[str]:
+    """Return the packages that a file lists; empty if it is not a list of Debian packages."""
+    lines = (line.partition("#")[0].strip() for line in read_text(file).splitlines())
+    names = [name for line in lines for name in line.split()]
+    return names if all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names) else []
 
 
 def how_to_export(file: Path) -> str | None:

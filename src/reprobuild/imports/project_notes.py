@@ -1,4 +1,4 @@
-"""Notes on what a project's own tools would install in addition."""
+"""Notes on what a project's own tools would install in addition, or in its place."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..request.toml_reader import table_in
 from .common import load_toml
 from .poetry import optional_groups, with_included
 from .project_files import read_text
+from .projects import requirements_beside
 
 _EXPORTS = {
     "pixi": "`pixi workspace export conda-environment` writes an environment.yml, which --from takes",
@@ -24,6 +25,7 @@ _PIP_TOOLS = (
     *("build-deps-for", "all-build-deps", "only-build-deps"),
 )
 """Settings of pip-compile that decide packages: https://pip-tools.readthedocs.io/en/stable/cli/pip-compile/."""
+_ENVIRONMENTS = ("conda-lock.yml", "environment.yml", "environment.yaml")
 _OF_AN_ENVIRONMENT = ("dependencies", "extra-dependencies", "features", "dependency-groups")
 
 
@@ -113,3 +115,22 @@ def line_on_default_groups(
             f"{file}: without {', '.join(out)}, {said} `{command}` installs: "
             f"{' '.join(f'--group {name}' for name in out)} includes {'it' if len(out) == 1 else 'them'}"
         )
+
+
+def no_dependencies(file: Path, *, extras: Collection[str], groups: Collection[str]) -> RequestError:
+    """Return the error for a project file without dependencies, with what could be imported instead."""
+    beside = requirements_beside(file.parent)
+    ways = []
+    if beside:
+        others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
+        ways.append(f"import a requirements file: --from {file.parent / beside[0]}{others}")
+    else:
+        found = [name for name in _ENVIRONMENTS if (file.parent / name).is_file()]
+        ways += [f"import what conda has: --from {file.parent / found[0]}"] if found else []
+    ways += [f"name a group with --group: {', '.join(sorted(groups))}"] if groups else []
+    ways += [f"name an extra with --extra: {', '.join(sorted(extras))}"] if extras else []
+    return RequestError(
+        f"{file}: no dependencies",
+        hint="; or ".join(ways)
+        or "write what the project needs into project.dependencies, or into a requirements.txt to import",
+    )

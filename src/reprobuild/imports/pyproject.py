@@ -39,8 +39,7 @@ from .poetry import (
     with_included,
 )
 from .project_files import read_text
-from .project_notes import check_flit, line_on_default_groups, lines_on_other_tools
-from .projects import requirements_beside
+from .project_notes import check_flit, line_on_default_groups, lines_on_other_tools, no_dependencies
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .target_system import allows, target
 from .uv_settings import with_settings
@@ -98,13 +97,13 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     more: Imported | None = None
     if "dependencies" in dynamic or (are_elsewhere and extras):
         more = _dynamic(file, tool, extras if are_elsewhere else (), hosts)
-    if not are_elsewhere:
-        found += _of_extras(optional, extras, file)
     # Those of uv and PDM are from before the standard had any.
     table = {"dev": uv["dev-dependencies"]} if "dev-dependencies" in uv else {}
     table |= dev_groups(table_of(tool, "pdm", f"{file}: tool"), groups, file)
     table |= table_of(data, "dependency-groups", str(file))
     poetrys = _poetry_groups(poetry, file)
+    if not are_elsewhere:
+        found += _of_extras(optional, extras, [*table, *poetrys], file)
     found += _of_groups(groups, table, poetry, extras, file)
     project_itself = _with_groups(_described(file, project), groups, table, uv, file)
     markers = _markers_for(project_itself, python)
@@ -128,7 +127,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
         requirements += [sources.placed(line) for line in stated]
         more = replace(more, requirements=tuple(each for each in more.requirements if each.url is not None))
     if not requirements and not (more and more.requirements):
-        raise _nothing(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
+        raise no_dependencies(file, extras={*optional} - {*extras}, groups={*table, *poetrys} - {*groups})
     nested, lines = of_folders(requirements, file, indexes, markers)
     asked: dict[str, set[str]] = {}
     for each in requirements:
@@ -306,13 +305,18 @@ def check_size(table: dict[str, Any], group: str) -> None:
         raise ValueError(f"more than {_MOST_LINES:,} lines, with the groups that it includes written out")
 
 
-def _of_extras(optional: dict[str, Any], extras: Sequence[str], file: Path) -> list[Stated]:
+def _of_extras(
+    optional: dict[str, Any], extras: Sequence[str], groups: Collection[str], file: Path
+) -> list[Stated]:
     found: list[Stated] = []
     for extra in extras:
         name = same_extra(extra, optional)
         if name is None:
+            group = same_extra(extra, dict.fromkeys(groups, ()))
+            known = f"it has: {', '.join(sorted(optional)) or 'none'}"
             raise RequestError(
-                f"{file}: no extra {extra!r}", hint=f"it has: {', '.join(sorted(optional)) or 'none'}"
+                f"{file}: no extra {extra!r}",
+                hint=known if group is None else f"it is a group: --group {group}",
             )
         found += _texts(optional[name], f"{file}: project.optional-dependencies.{name}", name)
     return found
@@ -323,21 +327,6 @@ def _poetry_groups(poetry: Mapping[str, Any], file: Path) -> dict[str, Any]:
         return group_tables(poetry)
     except AttributeError:
         raise RequestError(f"{file}: tool.poetry.group: expected tables") from None
-
-
-def _nothing(file: Path, *, extras: Collection[str], groups: Collection[str]) -> RequestError:
-    beside = requirements_beside(file.parent)
-    ways = []
-    if beside:
-        others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
-        ways.append(f"import a requirements file: --from {file.parent / beside[0]}{others}")
-    ways += [f"name a group with --group: {', '.join(sorted(groups))}"] if groups else []
-    ways += [f"name an extra with --extra: {', '.join(sorted(extras))}"] if extras else []
-    return RequestError(
-        f"{file}: no dependencies",
-        hint="; or ".join(ways)
-        or "write what the project needs into project.dependencies, or into a requirements.txt to import",
-    )
 
 
 def _dynamic(file: Path, tool: dict[str, Any], extras: Sequence[str], hosts: Collection[str]) -> Imported:
@@ -430,7 +419,7 @@ def _poetry(  # noqa: PLR0917 -- those of `read_pyproject`
     requirements = tuple(indexes.pinned(requirement_of(text, place)) for text, place in found)
     if not requirements:
         known = {*poetry.get("extras", {})} - {*extras}
-        raise _nothing(file, extras=known, groups={*group_tables(poetry)} - {*groups})
+        raise no_dependencies(file, extras=known, groups={*group_tables(poetry)} - {*groups})
     return replace(
         itself, requirements=requirements, applied=tuple(applied), ignored=tuple(ignored), **indexes.found
     )

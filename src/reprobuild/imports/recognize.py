@@ -16,12 +16,19 @@ from ..host.home import kind_of
 from ..request.model import PYTHONS
 from .common import Imported, load_toml, without_pins
 from .conda import read_conda
-from .other_files import PYTHON_ENV, how_to_export, read_python_env, read_script
+from .other_files import (
+    PYTHON_ENV,
+    how_to_export,
+    lines_on_debian,
+    read_python_env,
+    read_script,
+    refuse_others,
+)
 from .pipfile_lock import read_pipfile_lock
 from .poetry_pdm_locks import read_team_lock
 from .project_files import of_project, read_text
 from .pyproject import read_pyproject
-from .requirements import read_requirements
+from .requirements import of_compiled, read_requirements
 from .setup_files import read_setup
 from .target_system import allows, holds, noting_kernels, python_release, target
 from .uv_and_pylock import read_pylock, read_uv_lock
@@ -49,6 +56,7 @@ def read_import(
     with of_project(file), noting_kernels() as kernels:
         if kind_of(file) != "folder":
             read_text(file)  # whoever reads it in another way
+            refuse_others(file)
         if file.suffix in (".yml", ".yaml") and file.name not in PYTHON_ENV:
             if extras or groups:
                 raise RequestError(f"{file}: has no extras or groups")
@@ -163,17 +171,18 @@ def _read_by_form(
             read_text(file), str(file), name, file.parent, extras=extras, groups=groups, python=python
         )
     if file.suffix in (".txt", ".in") or re.fullmatch(r"requirements.*\.lock", file.name):
-        return read_requirements(file, hosts)
+        found = of_compiled(read_requirements(file, hosts), file, python)
+        return replace(found, ignored=(*found.ignored, *lines_on_debian(file)))
     if file.name in PYTHON_ENV:
         return read_python_env(file, hosts)
     if file.suffix == ".py" and (script := read_script(file, hosts, python)) is not None:
         return script
     if file.is_dir():
-        found = [name for name in _OF_A_PROJECT if (file / name).is_file()]
+        beside = [name for name in _OF_A_PROJECT if (file / name).is_file()]
         raise RequestError(
             f"{file}: is a folder",
-            hint=f"name a file in it: {', '.join(str(file / name) for name in found)}"
-            if found
+            hint=f"name a file in it: {', '.join(str(file / name) for name in beside)}"
+            if beside
             else "name a file",
         )
     raise RequestError(

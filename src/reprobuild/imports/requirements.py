@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from packaging.markers import Marker
@@ -51,7 +53,14 @@ _OF_A_BUILD = re.compile(
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 """https://pip.pypa.io/en/stable/reference/requirements-file-format/#using-environment-variables."""
 
+_COMPILED_FOR = re.compile(
+    r"(?i)pip-compile with python (3\.\d+)"
+    r"|uv pip compile\s(?:.*\s)?(?:--python-version|--python|-p)[= ](3\.\d+)"
+)
+"""What pip-compile and uv write at the top of a file."""
 _MOST_NAMES = 5
+_MOST_HEAD, _LONGEST = 20, 2000
+"""Lines, and characters of each, that are read for how a file was made."""
 _MOST_FILES = 200
 """That one file includes, each as often as it is included."""
 
@@ -112,6 +121,26 @@ def imported_lines(
         ),
         **reader.indexes.found,
     )
+
+
+def of_compiled(found: Imported, file: Path, given: str | None) -> Imported:
+    """Return what is imported with the Python that the file was compiled for, by its own first lines.
+
+    Such a file has only what that Python needs. One made by ``uv pip compile --universal`` is for all.
+    """
+    head = itertools.takewhile(
+        lambda line: line.startswith("#") or not line.strip(), read_text(file).split("\n")
+    )
+    text = "\n".join(line[:_LONGEST] for line in itertools.islice(head, _MOST_HEAD))
+    form = _COMPILED_FOR.search(text)
+    if form is None or "--universal" in text:
+        return found
+    python = form[1] or form[2]
+    if python in PYTHONS and given in (None, python):
+        line = f"{file}: was compiled for Python {python}, so the image has it"
+        return replace(found, python=python, applied=(*found.applied, line))
+    line = f"{file}: was compiled for Python {python}: what only another one needs may be missing in it"
+    return replace(found, ignored=(*found.ignored, line))
 
 
 def _line_on_hashes(reader: _Reader) -> Iterator[str]:
