@@ -124,3 +124,16 @@ def test_a_seed_is_led_back_to_the_draw_that_gave_it_though_a_clock_was_read_sin
     assert [each.place.line for each in cause(run("71", "3"), run("55", "4")).candidates] == [9, 23]
     # What happens to be a part of a longer number is not what was given.
     assert [each.place.line for each in cause(run("71", "7"), run("55", "5")).candidates] == [9, 23]
+
+
+def test_a_table_from_another_table_is_no_candidate() -> None:
+    def run(x: str) -> Stream:
+        tables = [f"a table {x}1 from 0", f"a table {x}2 from {x}1"]
+        calls = [Source("computed", f"polars.f{n}", shown, shown, at(n)) for n, shown in enumerate(tables)]
+        return stream(
+            op(9, f"b{x}", (f"{x}{x}", -1), sources=2), backward(f"c{x}", (f"b{x}", 0)), sources=calls
+        )
+
+    found = cause(run("0"), run("1"))
+    assert [each.name for each in found.candidates] == ["polars.f0"]
+    assert (found.proven, found.remedy) == (True, known_causes.SOURCES["computed"])

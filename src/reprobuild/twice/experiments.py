@@ -26,6 +26,7 @@ _LINES = (
     "seed",
     "order",
     "mtime",
+    "computed",
 )
 """Kinds of values that can be pinned at one line."""
 GENERATORS = {
@@ -95,7 +96,10 @@ def suspects(cause: Cause) -> list[Suspect]:
     for name in (threads, *names):
         one = _of_hint(name)
         if one is not None and one not in found:
-            found.append(replace(one, candidates=tuple(c for c in cause.candidates if c.name == name)))
+            proven = [c for c in cause.candidates if c.name == name]
+            if _THREADS in one.pins:  # what came in time, where the program waits for others for some time
+                proven = [*(c for c in cause.candidates if c.kind == "timeout"), *proven]
+            found.append(replace(one, candidates=tuple(proven)))
     return sorted(found, key=_seldom)
 
 
@@ -134,6 +138,7 @@ _TOLD = {
     "stamp": "a fixed time at",
     "mtime": "a fixed time at",
     "address": "numbers in place of addresses at",
+    "computed": "the generator seeded and the rows sorted at",
 }
 
 

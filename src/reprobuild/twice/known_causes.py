@@ -211,6 +211,16 @@ SOURCES: dict[str, Remedy] = {
         "give it a fixed time: gzip.GzipFile(mtime=0), ZipInfo(date_time=…) or TarInfo.mtime",
         "Python's documentation of gzip, zipfile and tarfile",
     ),
+    "computed": Remedy(
+        "from an equal table it gave another one: it keeps no order, or draws from a generator of its own",
+        "sort the rows or say maintain_order=True; where it draws, seed=SEED or polars.set_random_seed(SEED)",
+        "Polars' documentation of unique, group_by and set_random_seed",
+    ),
+    "timeout": Remedy(
+        "what comes before a time limit depends on how fast the others are",
+        "wait for a number of things, not for some time",
+        "the trace of both runs",
+    ),
     "content": Remedy(
         "the file already differed when the program read it",
         "look at what wrote it: an earlier program, or another process",

@@ -34,6 +34,7 @@ elif sys.argv[1] == "pool":
 elif sys.argv[1] == "outside":  # what it takes from outside, each kind at one line
     import asyncio
     import concurrent.futures
+    import datetime
     import os
     import queue
     import sqlite3
@@ -48,6 +49,9 @@ elif sys.argv[1] == "outside":  # what it takes from outside, each kind at one l
     items = queue.Queue()
     items.put((1, object()))
     items.get()  # order Queue.get
+    items.put(1)
+    items.get(timeout=60)  # timeout Queue.get
+    datetime.datetime.now(datetime.UTC)  # clock datetime.datetime.now
 
     async def given(number):
         return number

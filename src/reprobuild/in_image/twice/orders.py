@@ -124,12 +124,24 @@ def _queues(sources: Any, names: Any, module: Any) -> None:
 def _got(sources: Any, inner: Any, name: str) -> Any:
     @functools.wraps(inner)
     def get(self: Any, *arguments: Any, **keywords: Any) -> Any:
-        result = inner(self, *arguments, **keywords)
+        try:
+            result = inner(self, *arguments, **keywords)
+        except Exception as error:
+            if _waits(arguments, keywords) and _called_by_program():
+                sources.note("timeout", name, type(error).__name__)
+            raise
         if _called_by_program():
             sources.note("order", name, _shown(result))
+            if _waits(arguments, keywords):
+                sources.note("timeout", name, "something came in time")
         return result
 
     return get
+
+
+def _waits(arguments: Any, keywords: Any) -> bool:
+    """Whether a queue's ``get(block, timeout)`` waits for some time only."""
+    return (arguments[1] if len(arguments) > 1 else keywords.get("timeout")) is not None
 
 
 def _databases(sources: Any, module: Any) -> None:

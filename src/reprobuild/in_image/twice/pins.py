@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from . import libraries
 from . import sources as recorded
 from .places import here
 from .watching import Watcher, warn
@@ -54,7 +55,7 @@ class Pins(recorded.Sources):
         if not self.pinned(kind, 2):
             return value
         if kind == "seed":
-            return recorded.PINNED
+            return libraries.PINNED
         if kind in ("clock", "stamp", "mtime"):
             return self._clock(kind, name, value)
         if kind == "process":
@@ -101,12 +102,19 @@ class Pins(recorded.Sources):
             return Entries(inner(*given, **named))
         if kind == "name":
             return self._named(inner, given, named)
+        if kind == "computed":
+            return libraries.fixed(label, inner, given, named)
         if kind == "order":
             return self._ordered(label, given, named)
         return inner(*given, **named)
 
     def _drawn(self, owner: str, inner: Any, given: Any, named: Any) -> Any:
         """Draw from the generator in a state of this experiment's, and put its own state back."""
+        if owner == "random.Random":  # a library's own
+            generator, key = inner.__self__, f"{owner} {id(inner.__self__)}"
+            if key not in self._states:
+                self._states[key] = generator.seed(0)
+            return inner(*given, **named)
         module = sys.modules[owner]
         numpy = owner == "numpy.random"
         get, put = (module.get_state, module.set_state) if numpy else (module.getstate, module.setstate)

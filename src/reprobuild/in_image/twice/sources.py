@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import commands, gpu_states, hints, orders, settings
+from . import commands, gpu_states, hints, libraries, orders, settings
+from .libraries import PINNED, seeded_with
 from .places import here, is_users, text
 from .watching import Watcher
 
@@ -25,8 +26,6 @@ _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
 MOST_CONTENT = 16 << 20
 """Bytes of a file whose content is told."""
-PINNED = object()
-"""What an experiment gives in place of a seed."""
 MACHINE = tuple(f"/proc/{name}" for name in ("meminfo", "loadavg", "stat", "uptime", "vmstat", "cpuinfo"))
 """Files in which the kernel says how the machine does."""
 MOST = 20_000
@@ -163,7 +162,7 @@ class Sources:
                 return self.note(told, label + inside, result)
             given = result
             if is_seed(kind, label):
-                given = _given(*arguments, *keywords.values())
+                given = seeded_with(*arguments, *keywords.values())
             elif in_place and arguments:
                 given = list(arguments[-1][:64])
             self.note(kind, label + inside, given)
@@ -217,10 +216,12 @@ def _numpy_generator(sources: Sources, module: Any) -> None:
     sources.watch(module, ("seed", "default_rng"), "draw", "numpy.random")
 
 
-def _given(*values: Any) -> tuple[Any, ...]:
-    """Return what a generator is seeded with; without a seed another value in each run, as the system's."""
-    chosen = tuple(value for value in values if value is not None)
-    return chosen or ("none given", os.urandom(8))
+def _watch_own(sources: Sources, generator: Any) -> None:
+    """Watch what is drawn from a library's own generator, which the system seeds."""
+    for name in DRAWS:
+        if hasattr(generator, name) and name != "seed":
+            inner = getattr(generator, name)
+            setattr(generator, name, sources._wrapped(inner, f"random.Random.{name}", "draw"))
 
 
 def _python_generators(sources: Sources, module: Any) -> None:
@@ -234,15 +235,20 @@ def _python_generators(sources: Sources, module: Any) -> None:
     @functools.wraps(made)
     def init(self: Any, *seed: Any) -> None:
         made(self, *seed)
-        users = is_users(sys._getframe(1).f_code.co_filename) and not isinstance(self, module.SystemRandom)
-        if users and sources.note("seed", "random.Random", _given(*seed)) is PINNED:
-            seeded(self, 0)
+        if isinstance(self, module.SystemRandom):
+            return
+        frame = sys._getframe(1)
+        if is_users(frame.f_code.co_filename):
+            if sources.note("seed", "random.Random", seeded_with(*seed)) is PINNED:
+                seeded(self, 0)
+        elif seeded_with(*seed)[0] == "none given" and _inside(frame, "draw") is not None:
+            _watch_own(sources, self)
 
     @functools.wraps(seeded)
     def reseed(self: Any, *seed: Any, **named: Any) -> None:
         seeded(self, *seed, **named)
         users = is_users(sys._getframe(1).f_code.co_filename)
-        given = _given(*seed[:1], *named.values())
+        given = seeded_with(*seed[:1], *named.values())
         if users and sources.note("seed", "random.Random.seed", given) is PINNED:
             seeded(self, 0)
 
@@ -277,36 +283,6 @@ def _temporary_names(sources: Sources, module: Any) -> None:
     module.TemporaryDirectory.__init__, module.NamedTemporaryFile = init, named
 
 
-def _torch_generators(sources: Sources, module: Any) -> None:
-    """Watch how generators of torch's that a program makes itself are seeded.
-
-    Their class cannot be changed, so one below it takes its place, of which all generators are instances.
-    """
-    base = module.Generator
-
-    class Kind(type(base)):  # type: ignore[misc]
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, base)
-
-    class Generator(base, metaclass=Kind):  # type: ignore[misc, valid-type]
-        def manual_seed(self, seed: int) -> Any:
-            users = is_users(sys._getframe(1).f_code.co_filename)
-            if users and sources.note("seed", "torch.Generator.manual_seed", _given(seed)) is PINNED:
-                seed = 0
-            return super().manual_seed(seed)
-
-        def seed(self) -> Any:
-            users = is_users(sys._getframe(1).f_code.co_filename)
-            if users and sources.note("seed", "torch.Generator.seed", _given()) is PINNED:
-                super().manual_seed(0)
-                return 0
-            return super().seed()
-
-    # By which it is pickled.
-    Generator.__module__, Generator.__qualname__ = module.__name__, "Generator"
-    module.Generator = Generator
-
-
 def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str) -> Callable[..., Any]:
     @functools.wraps(inner)
     def wrapper(*arguments: Any) -> Any:
@@ -314,15 +290,15 @@ def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str)
         frame, call = sys._getframe(1), None
         while frame.f_back is not None and frame.f_code.co_filename == own:
             frame, call = frame.f_back, frame
-        # randrange draws again until a number fits, another number of times in each run.
-        if call is not None and call is sources.call:
-            return result
+        # randrange draws again until a number fits, another number of times in each run: the first is told.
+        again, label = call is not None and call is sources.call, f"random.SystemRandom.{name}"
+        if again:
+            return sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
         sources.call = call
         line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
         inside = _inside(frame, "entropy")
         # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
         if inside is not None and not _SEEDED_STATE.search(line):
-            label = f"random.SystemRandom.{name}"
             result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
             sources.note("entropy", label + inside, result)
         return result
@@ -350,7 +326,8 @@ def install(watcher: Watcher, sources: Sources) -> None:
     )
     watcher.after("tempfile", functools.partial(_temporary_names, sources))
     watcher.after("torch", lambda module: sources.watch(module, ("seed", "manual_seed"), "seed"))
-    watcher.after("torch", functools.partial(_torch_generators, sources))
+    watcher.after("torch", functools.partial(libraries.torch_generators, sources))
+    libraries.install(watcher, sources)
     watcher.after("torch", functools.partial(gpu_states.watch, sources.watch))
     sys.addaudithook(functools.partial(_audit, sources))
     for path in commands.parents_scripts():

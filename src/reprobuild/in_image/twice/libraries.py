@@ -1,0 +1,196 @@
+"""Records, for a trace, what libraries give that is computed in no Python: Polars, pandas, datetime, torch.
+
+What Polars computes has a digest of what went in beside that of what came out: only with equal inputs another
+output says something, as it does of an operation of torch.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+from typing import Any
+
+from . import time_travel
+from .places import is_users
+from .watching import Watcher, warn
+
+PINNED = object()
+"""What an experiment gives in place of a seed."""
+MOST_ROWS = 2_000_000
+_POLARS = {
+    "DataFrame": ("sample", "unique", "select", "with_columns", "join", "filter", "pivot", "partition_by"),
+    "Series": ("sample", "shuffle", "unique", "value_counts", "mode"),
+    "LazyFrame": ("collect",),
+}
+
+
+def seeded_with(*values: Any) -> tuple[Any, ...]:
+    """Return what a generator is seeded with; without a seed another value in each run, as the system's."""
+    chosen = tuple(value for value in values if value is not None)
+    return chosen or ("none given", os.urandom(8))
+
+
+def _called_by_program() -> bool:
+    return is_users(sys._getframe(2).f_code.co_filename)
+
+
+def install(watcher: Watcher, sources: Any) -> None:
+    """Watch what is imported later."""
+    watcher.after("datetime", functools.partial(_datetime, sources))
+    watcher.after("pandas", functools.partial(_pandas, sources))
+    watcher.after("polars", functools.partial(_polars, sources))
+    watcher.after("polars.dataframe.group_by", functools.partial(_groups, sources))
+
+
+def _datetime(sources: Any, module: Any) -> None:
+    """Watch the moments that the program asks for; the class is in C, so entries of its dictionary change."""
+    kind = module.datetime
+    entries = time_travel.moments_of(kind)
+    for name in ("now", "utcnow"):
+        inner = entries[name].__get__
+        entries[name] = classmethod(_moment(sources, inner, f"datetime.datetime.{name}"))
+    time_travel.changed(kind)
+
+
+def _pandas(sources: Any, module: Any) -> None:
+    kind = module.Timestamp
+    for name in ("now", "today", "utcnow"):
+        inner = vars(kind)[name].__get__
+        setattr(kind, name, classmethod(_moment(sources, inner, f"pandas.Timestamp.{name}")))
+
+
+def _moment(sources: Any, bound: Any, label: str) -> Any:
+    utc = label.endswith("utcnow")
+
+    def moment(cls: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = bound(None, cls)(*arguments, **keywords)
+        if not _called_by_program():
+            return result
+        seconds = sources.note("clock", label, result)
+        if seconds is result:
+            return result
+        # An experiment's clock gives seconds.
+        zone = result.tzinfo
+        return (
+            cls.fromtimestamp(seconds, zone) if zone is not None or not utc else cls.utcfromtimestamp(seconds)
+        )
+
+    return moment
+
+
+def _polars(sources: Any, module: Any) -> None:
+    for kind, names in _POLARS.items():
+        owner = getattr(module, kind, None)
+        for name in names:
+            if owner is not None and name in vars(owner):
+                setattr(owner, name, _computed(sources, vars(owner)[name], f"polars.{kind}.{name}"))
+
+
+def _groups(sources: Any, module: Any) -> None:
+    inner = module.GroupBy.agg
+    module.GroupBy.agg = _computed(sources, inner, "polars.DataFrame.group_by")
+
+
+def _computed(sources: Any, inner: Any, label: str) -> Any:
+    @functools.wraps(inner)
+    def computed(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not _called_by_program():
+            return inner(self, *arguments, **keywords)
+        given = _safely((getattr(self, "df", self), arguments, keywords))
+        result = sources.call_of("computed", label, inner, (self, *arguments), keywords)
+        found = _safely(result)
+        if given and found:
+            sources.note("computed", label, _Found(found, given))
+        return result
+
+    return computed
+
+
+def _safely(value: Any) -> str:
+    try:
+        return digest(value)
+    except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+        warn("a table is not recorded", error)
+        return ""
+
+
+class _Found:
+    """Shows what came out and what went in, by their digests."""
+
+    def __init__(self, found: str, given: str) -> None:
+        self._shown = f"a table {found} from {given}"
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+def digest(value: Any) -> str:
+    """Return a short digest of tables, columns and what else an argument may be, in its order."""
+    found = hashlib.sha256()
+    _add(value, found)
+    return found.hexdigest()[:12]
+
+
+def _add(value: Any, found: Any) -> None:
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            _add(each, found)
+    elif isinstance(value, dict):
+        for key in value:
+            found.update(f"{key}=".encode())
+            _add(value[key], found)
+    elif hasattr(value, "hash_rows") or hasattr(value, "to_frame"):
+        frame = value if hasattr(value, "hash_rows") else value.to_frame()
+        found.update(f"{frame.schema}{frame.shape}".encode())
+        found.update(_rows(frame))
+    else:
+        found.update(str(value).encode("utf-8", "replace"))
+
+
+def _rows(frame: Any) -> bytes:
+    try:
+        hashed: bytes = frame.head(MOST_ROWS).hash_rows(seed=1).to_numpy().tobytes()
+    except Exception:  # noqa: BLE001 -- columns of a type that has no hash
+        return repr(frame.head(1000).rows()).encode("utf-8", "replace")
+    return hashed
+
+
+def fixed(label: str, inner: Any, given: Any, named: Any) -> Any:
+    """Call a function of Polars so that it repeats: its generator seeded, its rows sorted."""
+    sys.modules["polars"].set_random_seed(0)
+    result = inner(*given, **named)
+    if label.endswith(("sample", "shuffle")):
+        return result
+    return result.sort(result.columns) if hasattr(result, "columns") else result.sort()
+
+
+def torch_generators(sources: Any, module: Any) -> None:
+    """Watch how generators of torch's that a program makes itself are seeded.
+
+    Their class cannot be changed, so one below it takes its place, of which all generators are instances.
+    """
+    base = module.Generator
+
+    class Kind(type(base)):  # type: ignore[misc]
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, base)
+
+    class Generator(base, metaclass=Kind):  # type: ignore[misc, valid-type]
+        def manual_seed(self, seed: int) -> Any:
+            users = is_users(sys._getframe(1).f_code.co_filename)
+            if users and sources.note("seed", "torch.Generator.manual_seed", seeded_with(seed)) is PINNED:
+                seed = 0
+            return super().manual_seed(seed)
+
+        def seed(self) -> Any:
+            users = is_users(sys._getframe(1).f_code.co_filename)
+            if users and sources.note("seed", "torch.Generator.seed", seeded_with()) is PINNED:
+                super().manual_seed(0)
+                return 0
+            return super().seed()
+
+    # By which it is pickled.
+    Generator.__module__, Generator.__qualname__ = module.__name__, "Generator"
+    module.Generator = Generator

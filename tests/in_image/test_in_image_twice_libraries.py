@@ -1,0 +1,127 @@
+"""What libraries give and no Python computes, by stand-ins for Polars' tables, and their generators."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from reprobuild import in_image
+from reprobuild.in_image.twice import libraries
+from reprobuild.in_image.twice.sources import Sources
+
+
+class Kept(Sources):
+    """Keeps the records."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[dict[str, Any]] = []
+
+    def write(self, record: dict[str, Any]) -> None:
+        self.kept.append(record)
+
+
+def table(order: list[int]) -> Any:
+    """Return a class of tables that keep no order: they give another one each time."""
+
+    class DataFrame:
+        schema, shape = "a: int", (3, 1)
+
+        def __init__(self, rows: list[int]) -> None:
+            self.rows = rows
+
+        def head(self, _: int) -> DataFrame:
+            return self
+
+        def hash_rows(self, *, seed: int) -> Any:
+            return SimpleNamespace(
+                to_numpy=lambda: SimpleNamespace(tobytes=lambda: bytes([seed, *self.rows]))
+            )
+
+        def unique(self) -> DataFrame:
+            order.append(order.pop(0))
+            return DataFrame([self.rows[at] for at in order])
+
+    return DataFrame
+
+
+def test_a_table_is_told_with_what_it_was_made_from() -> None:
+    sources, kind = Kept(), table([0, 1, 2])
+    libraries._polars(sources, SimpleNamespace(DataFrame=kind))
+    one = kind([5, 6, 7])
+    one.unique().unique()
+    one.unique()
+    shown = [each["shown"].split() for each in sources.kept]
+    assert {each["name"] for each in sources.kept} == {"polars.DataFrame.unique"}
+    assert sources.kept[0]["place"][3] == "one.unique().unique()"
+    (_, _, first, _, given), (_, _, _, _, again), (_, _, third, _, same) = shown
+    assert (again, same) == (first, given)
+    assert third != first
+
+
+def test_what_cannot_be_hashed_fails_no_program(capsys: Any) -> None:
+    sources, kind = Kept(), table([0])
+    kind.hash_rows = kind.shape = None
+    libraries._polars(sources, SimpleNamespace(DataFrame=kind))
+    assert kind([3]).unique().rows == [3]
+    assert sources.kept == []
+    assert "a table is not recorded" in capsys.readouterr().err
+
+
+def test_an_experiment_freezes_a_moment_in_its_time_zone() -> None:
+    class Frozen(Kept):
+        def note(self, *_: Any, **__: Any) -> Any:
+            return 1_000_000_000.5
+
+    bound = vars(datetime)["now"].__get__
+    now: Any = classmethod(libraries._moment(Frozen(), bound, "datetime.datetime.now"))
+    assert now.__get__(None, datetime)(UTC) == datetime(2001, 9, 9, 1, 46, 40, 500000, UTC)
+    told = Kept()
+    now = classmethod(libraries._moment(told, bound, "datetime.datetime.now"))
+    moment = now.__get__(None, datetime)()
+    assert [(each["kind"], each["shown"]) for each in told.kept] == [("clock", repr(moment)[:60])]
+
+
+LIBRARY = """
+from random import Random
+own = Random()
+def name():
+    return own.choice("abc")
+"""
+PROGRAM = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+from twice import pins, sources, watching
+watcher = watching.Watcher()
+if len(sys.argv) > 3:
+    import os
+    os.environ["REPROBUILD_TWICE_PIN"] = f"draw\\t{sys.argv[3]}\\t{__file__}"
+    pins.install(watcher)
+else:
+    kept = sources.Sources()
+    kept.write = lambda record: record.get("kind") == "draw" and print(record["name"], record["place"][1])
+    sources.install(watcher, kept)
+import faked
+drawn = [faked.name() for _ in range(40)]
+if len(sys.argv) > 3:
+    print(*drawn)
+"""
+
+
+def test_draws_from_a_librarys_own_generator_have_the_line_of_the_program(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "faked.py").write_text(LIBRARY)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    line = 1 + PROGRAM.splitlines().index("drawn = [faked.name() for _ in range(40)]")
+    command = [sys.executable, str(program), str(Path(in_image.__file__).parent), str(site)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert set(told) == {f"random.Random.choice in faked:5 {line}"}
+    pinned = [subprocess.run([*command, str(line)], capture_output=True, check=True).stdout for _ in range(2)]
+    assert pinned[0] == pinned[1]
+    assert len(set(pinned[0].split())) > 1
