@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.imports.common import hashes_for
+from reprobuild.imports.common import hashes_for, places_for
 from reprobuild.imports.recognize import read_import
 from reprobuild.imports.target_system import ReadFor
 from support.fixtures import fixtures_of
@@ -87,3 +87,23 @@ def test_the_hashes_for_one_of_the_platforms_count(write: Write) -> None:
         ["a", "b"],
         ["a", "b"],
     ]
+
+
+def test_the_place_of_a_package_is_that_of_a_line_whose_marker_holds(write: Write) -> None:
+    file = write(
+        "requirements.txt",
+        "torch==1.0 ; sys_platform == 'win32'\nsix==1.16.0 ; python_version < '3.9'\n"
+        "six==1.17.0 ; python_version >= '3.9'\nidna\n",
+    )
+    found = read_import(file)
+    assert places_for(found, "3.11") == {"six": f"{file}:3", "idna": f"{file}:4"}
+    assert places_for(found, "3.8")["six"] == f"{file}:2"
+    project = write(
+        "pyproject.toml",
+        '[project]\nname = "a"\ndependencies = ["six<1 ; python_version < \'3.9\'", "six", "idna"]\n',
+    )
+    places = places_for(read_import(project), "3.11")
+    assert places == {
+        "six": f"{project}: project.dependencies[1]",
+        "idna": f"{project}: project.dependencies[2]",
+    }

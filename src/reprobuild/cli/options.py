@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from ..errors import LockError, RequestError
 from ..host.host import Host
 from ..imports.choose_cuda import ChosenCuda, choose_cuda, cuda_of_torch
-from ..imports.common import hashes_for, pythons_of
+from ..imports.common import hashes_for, places_for, pythons_of
 from ..imports.cuda_parts import line_on_cuda_parts, without_cuda_parts
 from ..imports.image_pins import is_kept, read_image
 from ..imports.recognize import Imported, pins_everything, read_import
@@ -250,7 +250,7 @@ def _env_of(imported: Imported, given: Mapping[str, Any], systems: Mapping[str, 
         pythons=pythons_of(imported),
         order=imported.order,
         cuda_is_open=choice.torch is not None,
-        places=imported.places,
+        places=places_for(imported, request.python),
         pinned_by=imported.origin if whole else "",
     )
 

@@ -61,6 +61,8 @@ class Imported:
     """uv's variable → addresses of indexes that the file names, and that the user allows for this once."""
     places: Mapping[str, str] = field(default_factory=dict)
     """First place that requires each normalized name, as file and line, or file and key."""
+    lines: Mapping[str, str] = field(default_factory=dict)
+    """The same for each requirement as it is written."""
     constraints: tuple[str, ...] = ()
     """PEP 508: they hold where something requires the package."""
     overrides: tuple[str, ...] = ()
@@ -168,6 +170,7 @@ def merged(first: Imported, *others: Imported | None) -> Imported:
         index=next((each.index for each in every if each.index), None),
         settings=settings,
         places={name: place for each in reversed(every) for name, place in each.places.items()},
+        lines={text: place for each in reversed(every) for text, place in each.lines.items()},
         constraints=_all(each.constraints for each in every),
         overrides=_all(each.overrides for each in every),
         applied=_all(each.applied for each in every),
@@ -237,6 +240,17 @@ def is_for(marker: Marker | None, markers: Mapping[str, str], place: str) -> boo
             f"{place}: the marker {str(marker)!r} is neither true nor false", hint="correct it"
         )
     return found
+
+
+def places_for(imported: Imported, python: str) -> dict[str, str]:
+    """Return the place that asks for each package on this system: no line whose marker does not hold."""
+    markers = target(python).markers
+    holding: dict[str, str | None] = {}
+    for each in imported.requirements:
+        if holds(each.marker, markers):
+            holding.setdefault(canonicalize_name(each.name), imported.lines.get(str(each)))
+    gone = {canonicalize_name(each.name) for each in imported.requirements} - holding.keys()
+    return {name: holding.get(name) or place for name, place in imported.places.items() if name not in gone}
 
 
 def pin(requirement: Requirement) -> str | None:

@@ -139,6 +139,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
             project_itself,
             requirements=(*requirements, *nested),
             places=_places(found),
+            lines={str(requirement_of(line.text, line.place)): line.place for line in reversed(found)},
             constraints=rules.constraints,
             overrides=(*rules.overrides, *pdm.overrides),
             exclude_newer=rules.exclude_newer,

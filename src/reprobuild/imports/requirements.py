@@ -105,6 +105,7 @@ def imported_lines(
         name=name or file.absolute().parent.name,
         requirements=tuple(found),
         places=reader.places,
+        lines=reader.lines,
         constraints=tuple(
             str(c) for c in reader.constraints if canonicalize_name(c.name) not in asked and c.url is None
         ),
@@ -182,6 +183,7 @@ class _Reader:
         self.constraints: list[Requirement] = []
         self.hashes: dict[str, set[str]] = {}
         self.places: dict[str, str] = {}
+        self.lines: dict[str, str] = {}
         self.indexes = NamedIndexes(hosts)
         self.wants_hashes = False
         self._open: list[str] = []
@@ -245,6 +247,7 @@ class _Reader:
         if hashes and not good:
             raise RequestError(f"{place}: {requirement.name}: no sha256 among its hashes", hint="add one")
         self.places.setdefault(canonicalize_name(requirement.name), place)
+        self.lines.setdefault(str(requirement), place)
         (self.constraints if constraint else self.requirements).append(requirement)
         if good:
             self.hashes.setdefault(canonicalize_name(requirement.name), set()).update(good)
