@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -106,3 +107,9 @@ def test_torchs_generator_is_pinned_where_the_program_lets_the_system_seed_it(
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(manual_seed=seeds.append))
     assert Pins("seed\t0\t").call_of("seed", "torch.seed", lambda: 17, (), {}) == 0
     assert seeds == [0]
+
+
+def test_a_frozen_clock_shows_a_day_after_the_dates_in_a_programs_data() -> None:
+    frozen = Pins("clock\t0\t")
+    assert frozen.note("clock", "time.time", 0.0) > datetime(2030, 1, 1, tzinfo=UTC).timestamp()
+    assert frozen.note("clock", "time.time_ns", 0) > datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1e9

@@ -137,3 +137,16 @@ def test_a_table_from_another_table_is_no_candidate() -> None:
     found = cause(run("0"), run("1"))
     assert [each.name for each in found.candidates] == ["polars.f0"]
     assert (found.proven, found.remedy) == (True, known_causes.SOURCES["computed"])
+
+
+def test_the_random_part_of_a_folders_name_that_is_cut_off_is_no_other_file() -> None:
+    def run(x: str) -> Stream:
+        calls = [
+            Source("file", "open", shown, shown, at(3)) for shown in (f"'/scratch/tmp{x}k", "'/data/a.csv'")
+        ]
+        return stream(
+            op(9, f"b{x}", (f"{x}{x}", -1), sources=2), backward(f"c{x}", (f"b{x}", 0)), sources=calls
+        )
+
+    assert cause(run("8i"), run("uh")).candidates == ()
+    assert cause(run("8i"), run("/uh")).candidates != ()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, of_operation
+from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, of_operation, of_source
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, 
 )
 def test_what_is_known_of_an_operation_is_what_pytorch_says_of_it(name: str, remedy: str) -> None:
     assert remedy in of_operation(name).remedy
+
+
+def test_a_librarys_own_generator_is_not_seeded_by_pythons() -> None:
+    remedy = of_source("draw", "random.Random.choice in faker.utils.distribution:76")
+    assert remedy is not None
+    assert "Faker.seed(SEED)" in remedy.remedy
+    assert remedy != of_source("draw", "random.choice in networkx.utils:9")

@@ -14,8 +14,8 @@ from .records import Operation, ProgramLine, Source, Stream
 
 SHORTLY = 8
 """Values from outside between one that makes a seed and the seeding: seeds of other generators, and so on."""
-_CHANGING = re.compile(r"\btmp[a-z0-9_]{8}|\d+")
-"""Dates and random parts in the names of folders."""
+_CHANGING = re.compile(r"\btmp[a-z0-9_]{8}|\btmp[a-z0-9_]{0,7}$|\d+")
+"""Dates and random parts in the names of folders, of which the recorder keeps the beginning."""
 _TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}")
 _SEEDS = ("clock", "process", "machine", "entropy", "draw", "address", "name")
 """Kinds of values that programs make seeds of."""

@@ -243,6 +243,11 @@ _IN_LIBRARY = Remedy(
     "give it one, by its argument seed, random_state or rng",
     "NumPy's documentation of numpy.random.SeedSequence",
 )
+_OF_LIBRARY = Remedy(
+    "the library draws from a generator of its own, which the system seeds",
+    "seed that one, as Faker.seed(SEED) does: random.seed and numpy.random.seed do not reach it",
+    "Python's documentation of random.Random",
+)
 _NAMED = Remedy(
     "it is drawn by the system, to name something",
     "compute nothing from it, and sort by something else",
@@ -255,6 +260,8 @@ def of_source(kind: str, name: str) -> Remedy | None:
     function = name.partition(" in ")[0]
     if function.endswith((".default_rng", ".RandomState", "random.Random", ".Generator")):
         return _MADE
+    if kind == "draw" and name.startswith("random.Random."):
+        return _OF_LIBRARY
     if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
         return _NAMED
     if kind == "entropy" and function != name:

@@ -25,6 +25,8 @@ from .watching import Watcher, warn
 PIN = "REPROBUILD_TWICE_PIN"
 _ALONE = 0.5
 """Seconds that a new thread works alone."""
+_MOMENT = 1_900_000_000
+"""What a frozen clock begins with, in 2030: the dates in the program's data are past, as they were for it."""
 _FIXED = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2)."""
 
@@ -81,7 +83,7 @@ class Pins(recorded.Sources):
         if kind == "mtime":
             return type(value)(0)
         self._ticks += 1
-        seconds = 1_000_000_000 + self._ticks / 1000
+        seconds = _MOMENT + self._ticks / 1000
         return int(seconds * 1_000_000_000) if name.endswith("_ns") else seconds
 
     def call_of(self, kind: str, label: str, inner: Any, given: Any, named: Any) -> Any:  # noqa: PLR0911 -- one a kind
