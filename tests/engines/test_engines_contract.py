@@ -520,7 +520,8 @@ def test_a_program_is_run_twice_in_a_team_s_image(
     work = bound(site, tmp_path, "work, of mine")
     (work / "train.py").write_text(TRAIN)
     (work / "old.txt").write_text("old")
-    where = ("twice", "--json", "--no-network", "-v", f"{work}:/code", "-w", "/code")
+    binds = ("-v", f"{work}:/code", "-v", f"{work / 'train.py'}:/etc/train.py:ro")
+    where = ("twice", "--json", "--no-network", *binds, "-w", "/code")
     image = f"{site.kind}:team/twice:1"
     same = json.loads(bench.run(*where, image, "--", "python3", "train.py", env=site.env)[0])
     # last.pt, note.txt, and that old.txt is gone

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.cli import run_options
+from reprobuild.cli.run_options import gpus_for
 from reprobuild.engines.docker import DockerEngine
+from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
+from reprobuild.verify.find import EngineImage
 from support.engines import Site, new_docker
 from support.gpu_daemons import SHOW, small_image, specification
 
@@ -32,6 +37,10 @@ def test_docker_hands_gpus_in_by_cdi(debian13: Path, tmp_path: Path, monkeypatch
         engine = docker_engine(site, tmp_path, monkeypatch)
         with pytest.raises(HostError, match="no nvidia runtime, and no CDI file"):
             engine.check(gpu=True)
+        # `twice` asks this Docker, whatever this machine has for reprobuild's own engine.
+        monkeypatch.setattr(run_options, "gpu_access", GpuAccess)
+        missing = gpus_for(EngineImage(engine, engine.images.find(image)))()
+        assert missing == "this Docker has no nvidia runtime, and no CDI file for nvidia.com/gpu"
         shared = tmp_path / "site/shared"
         (shared / "nvidia.json").write_text(json.dumps(specification(shared)))
         engine.check(gpu=True)
@@ -43,6 +52,11 @@ def test_docker_hands_gpus_in_by_cdi(debian13: Path, tmp_path: Path, monkeypatch
         )
         done = engine.runner(image).run(["/bin/sh", "-c", "ls /dev/nvidia0"], timeout=60, gpu=False)
         assert done.returncode != 0, "only who asks gets it"
+        run = engine.recorded(image, ["/bin/sh", "-c", show], RunOptions(gpu=GpuAccess()))
+        (folder := tmp_path / "run").mkdir()
+        ran = run(folder, {}, None)
+        assert (ran.status, ran.stdout.decode().split("\n")[0]) == (3, "GPU-1a"), ran.stderr
+        assert "by CDI" in ran.stdout.decode()
 
 
 # What dockerd calls in place of NVIDIA's hook, before the program starts: it is told of the container on its

@@ -13,6 +13,7 @@ import pytest
 from reprobuild.engines import podman_options
 from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.podman import PodmanEngine
+from reprobuild.engines.protocols import RunOptions
 from reprobuild.host.console import Console
 from reprobuild.host.home import Home
 from reprobuild.host.host import Host
@@ -79,3 +80,6 @@ def test_podman_hands_gpus_in_without_cdi(
             3,
             ["   0", "the driver", "by hand", ""],
         )
+        (folder := tmp_path / "run").mkdir()
+        ran = engine.recorded(image, ["/bin/sh", "-c", SHOW], RunOptions(gpu=GpuAccess()))(folder, {}, None)
+        assert (ran.status, ran.stdout) == (3, done.stdout), ran.stderr

@@ -23,7 +23,7 @@ from ..verify.find import EngineImage, find_image
 from . import complete
 from .output import as_json, emit, table, to_stderr
 from .receipts import asked_for
-from .run_options import folders, settings, variables
+from .run_options import folders, gpus_for, settings, variables
 
 
 @click.command()
@@ -109,6 +109,7 @@ def replay(
         pids_limit=None,
         no_network=not receipt.network,
         gpu="require" if receipt.gpu else "off",
+        gpus=gpus_for(kept),
     )
     chosen = replace(chosen, env={**chosen.env, **values}, binds=[*chosen.binds, *binds])
     host.console.step("run 1 of 1")

@@ -7,11 +7,11 @@ import posixpath
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..engines.gpu import gpu_access
+from ..engines.gpu import GpuAccess, gpu_access
 from ..engines.protocols import RunOptions
 from ..errors import HostError
 from ..host.console import Console
@@ -21,6 +21,9 @@ from ..host.sandbox import Bind
 from ..net.index_settings import ca_bundle
 from ..selftest.run import Gpu
 from .output import file_option
+
+if TYPE_CHECKING:
+    from ..verify.find import EngineImage  # at run time it would make `run` slower to start
 
 _OPTIONS = (
     click.option(
@@ -75,11 +78,12 @@ def settings(
     pids_limit: str | None,
     no_network: bool,
     gpu: Gpu,
+    gpus: Callable[[], GpuAccess | str] | None = None,
 ) -> RunOptions:
-    """Convert the options to `RunOptions`. Raises UsageError and `HostError`."""
+    """Convert the options to `RunOptions`; ``gpus``: see `gpus_for`. Raises UsageError and `HostError`."""
     who = None if user is None else _user(user, console)
     certificates = None if no_network else _certificates()
-    access = gpu_access() if gpu != "off" else "switched off"
+    access = (gpus or gpu_access)() if gpu != "off" else "switched off"
     if gpu == "require" and isinstance(access, str):
         raise HostError(f"--gpu require: {access}", hint="leave --gpu out to run on the CPU")
     return RunOptions(
@@ -94,6 +98,13 @@ def settings(
         user=who,
         limits=_limits(memory, pids_limit),
     )
+
+
+def gpus_for(kept: EngineImage) -> Callable[[], GpuAccess | str]:
+    """Return what says whether the engine of an image can pass GPUs in: a daemon knows that itself."""
+    if kept.engine.kind == "oci":
+        return gpu_access
+    return lambda: kept.engine.runner(kept.image.digest).gpu_missing() or GpuAccess()
 
 
 receipt = file_option(

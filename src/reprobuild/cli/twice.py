@@ -24,7 +24,7 @@ from ..verify.find import find_image
 from . import complete
 from .output import as_json, file_option
 from .receipts import asked_for, begin_receipt
-from .run_options import in_image, own_command, receipt, settings
+from .run_options import gpus_for, in_image, own_command, receipt, settings
 from .twice_output import show, show_agreed, show_batch, show_resumed, show_verdict, write_page
 
 MOST_TIMES = 20
@@ -198,7 +198,8 @@ def twice(
         ignored=ignored, receipt=receipt is not None, vary=vary, experiments=experiments,
         batch=_batch(batch, batch_dim),
     )  # fmt: skip
-    kept, chosen = find_image(image, host), settings(host.console, **options)
+    kept = find_image(image, host)
+    chosen = settings(host.console, gpus=gpus_for(kept), **options)
     issue = begin_receipt("twice", image, kept, command, chosen) if receipt else None
 
     def recorded(argv: tuple[str, ...]) -> RecordedRun:

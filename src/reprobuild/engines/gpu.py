@@ -54,9 +54,9 @@ _ANEW = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuAccess:
-    """The options to add to a container."""
+    """The options to add to a container; none where Docker or Podman add their own."""
 
-    devices: Sequence[Device]
+    devices: Sequence[Device] = ()
     binds: Sequence[Bind] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)

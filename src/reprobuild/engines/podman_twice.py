@@ -5,6 +5,8 @@ The views' own folders lie in a volume, which Podman exports as a tar.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +81,7 @@ class PodmanTwice:
             *(gpu_options(self.podman, self.digest) if how.gpu is not None else ()),
             *limit_options(how.limits or Limits()),
             *(
-                f"--mount=type=bind,source={b.source},destination={b.destination},readonly"
+                _csv("--mount=type=bind", f"source={b.source}", f"destination={b.destination}", "readonly")
                 for b in how.binds
                 if not b.writable
             ),
@@ -93,6 +95,13 @@ def twice_in_podman(podman: str, digest: str, how: RunOptions) -> Iterator[Podma
         yield PodmanTwice(podman, digest, how)
     except process.ProcessFailed as failed:
         raise engine_errors.refused("Podman", "run a program", failed.tail) from None
+
+
+def _csv(*fields: str) -> str:
+    """Return a line of CSV, which ``--mount`` reads: a path may have a comma."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
 
 
 def _new_name() -> str:
@@ -129,4 +138,12 @@ class _Container:
     def changes(self) -> Mapping[str, bool]:
         done = process.run([self.podman, "container", "diff", "--format=json", self.name])
         found = json.loads(done.stdout)
-        return {str(path): kind == "deleted" for kind, paths in found.items() for path in paths}
+        mounts = [self.podman, "container", "inspect", "--format={{json .Mounts}}", self.name]
+        # Podman makes an empty file where it mounts one, and refuses to copy it out.
+        points = {str(each["Destination"]) for each in json.loads(process.run(mounts).stdout)}
+        return {
+            str(path): kind == "deleted"
+            for kind, paths in found.items()
+            for path in paths
+            if path not in points
+        }
