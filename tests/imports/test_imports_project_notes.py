@@ -381,3 +381,11 @@ def test_what_else_could_be_imported_is_named_where_a_project_has_no_dependencie
     with pytest.raises(RequestError, match="no extra 'RLDS'") as caught:
         read_import(file, extras=["RLDS"])
     assert caught.value.hint == "it is a group: --group rlds"
+
+
+def test_a_setup_file_without_dependencies_names_the_environment_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "setup.cfg").write_text("[metadata]\nname = a\n")
+    (tmp_path / "environment.yml").write_text("dependencies: [python]\n")
+    with pytest.raises(RequestError, match=r"no dependencies") as caught:
+        read_import(tmp_path / "setup.cfg")
+    assert caught.value.hint == f"import a file beside it: --from {tmp_path}/environment.yml"

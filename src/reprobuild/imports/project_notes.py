@@ -13,7 +13,7 @@ from ..request.toml_reader import table_in
 from .common import load_toml
 from .poetry import optional_groups, with_included
 from .project_files import read_text
-from .projects import requirements_beside
+from .projects import environment_beside, requirements_beside
 
 _EXPORTS = {
     "pixi": "`pixi workspace export conda-environment` writes an environment.yml, which --from takes",
@@ -25,7 +25,6 @@ _PIP_TOOLS = (
     *("build-deps-for", "all-build-deps", "only-build-deps"),
 )
 """Settings of pip-compile that decide packages: https://pip-tools.readthedocs.io/en/stable/cli/pip-compile/."""
-_ENVIRONMENTS = ("conda-lock.yml", "environment.yml", "environment.yaml")
 _OF_AN_ENVIRONMENT = ("dependencies", "extra-dependencies", "features", "dependency-groups")
 
 
@@ -125,7 +124,7 @@ def no_dependencies(file: Path, *, extras: Collection[str], groups: Collection[s
         others = f" (beside it: {', '.join(beside[1:])})" if beside[1:] else ""
         ways.append(f"import a requirements file: --from {file.parent / beside[0]}{others}")
     else:
-        found = [name for name in _ENVIRONMENTS if (file.parent / name).is_file()]
+        found = environment_beside(file.parent)
         ways += [f"import what conda has: --from {file.parent / found[0]}"] if found else []
     ways += [f"name a group with --group: {', '.join(sorted(groups))}"] if groups else []
     ways += [f"name an extra with --extra: {', '.join(sorted(extras))}"] if extras else []

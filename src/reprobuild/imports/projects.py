@@ -243,6 +243,12 @@ def requirements_beside(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in found if path.is_file())[:5]
 
 
+def environment_beside(folder: Path) -> list[str]:
+    """Return the files in a project's folder that say what conda installs for it, a lock first."""
+    names = ("conda-lock.yml", "environment.yml", "environment.yaml")
+    return [name for name in names if (folder / name).is_file()]
+
+
 def _under(data: Mapping[str, Any], *keys: str) -> object:
     value: object = data
     for key in keys:

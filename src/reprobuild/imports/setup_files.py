@@ -14,7 +14,15 @@ from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
 from .common import Imported, marker_of, merged, minor_of, requirement_of
-from .projects import SetupCall, SetupConfig, project_name, read_setup_cfg, read_setup_py, requirements_beside
+from .projects import (
+    SetupCall,
+    SetupConfig,
+    environment_beside,
+    project_name,
+    read_setup_cfg,
+    read_setup_py,
+    requirements_beside,
+)
 from .requirements import read_requirements
 
 _MOST_LINES = 10_000
@@ -71,7 +79,7 @@ def read_setup(file: Path, extras: Sequence[str], hosts: Collection[str] = ()) -
 
 def _nothing(file: Path, place: str, optional: Mapping[str, Sequence[str]]) -> RequestError:
     beside = [name for name in ("setup.py",) if file.with_name(name).is_file()]
-    beside += requirements_beside(file.parent)
+    beside += requirements_beside(file.parent) or environment_beside(file.parent)
     ways = [f"import a file beside it: --from {file.parent / beside[0]}"] if beside else []
     ways += [f"name an extra with --extra: {', '.join(sorted(optional))}"] if optional else []
     return RequestError(f"{place}: no dependencies", hint="; or ".join(ways) or "import a requirements file")
