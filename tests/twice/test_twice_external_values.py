@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reprobuild.twice import known_causes
+from reprobuild.twice.causes import find_cause
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 
@@ -150,3 +151,17 @@ def test_the_random_part_of_a_folders_name_that_is_cut_off_is_no_other_file() ->
 
     assert cause(run("8i"), run("uh")).candidates == ()
     assert cause(run("8i"), run("/uh")).candidates != ()
+
+
+def test_that_another_file_was_opened_is_no_cause_by_itself() -> None:
+    def run(x: str) -> Stream:
+        calls = [Source("file", "open", f"'/data/{x}'", f"'/data/{x}'", at(3))]
+        return stream(
+            op(9, f"b{x}", (f"{x}{x}", -1), sources=1), backward(f"c{x}", (f"b{x}", 0)), sources=calls
+        )
+
+    found = cause(run("a"), run("b"))
+    assert ([each.kind for each in found.candidates], found.proven) == (["file"], False)
+    without = find_cause([replace(run("a"), operations=[])], [replace(run("b"), operations=[])], PARTING)
+    assert without is not None
+    assert not without.proven

@@ -331,7 +331,7 @@ def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
     # A clock elsewhere may be only printed.
-    only = len(near) == 1 and near[0].kind not in ("clock", "hint")
+    only = len(near) == 1 and near[0].kind not in ("clock", "hint", "file")
     only = only or (bool(near) and near[0].kind == "stamp" and is_written(near[0], near))
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     direct = direct and not is_from_elsewhere(near[0])
@@ -364,8 +364,9 @@ def _hints_of(streams: Sequence[Stream]) -> list[Candidate]:
 def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Candidate] = ()) -> Cause:
     """Return a cause without an operation: only external values differed."""
     best = [*nearest(candidates, None, "source"), *hints]
-    # Of several, each may be only printed; and so may a clock, a process number or a drawn name.
-    proven = len(candidates) == 1 and best[0].kind not in ("clock", "process", "name")
+    # Of several, each may be only printed; and so may a clock, a process number or a drawn name. That another
+    # file was opened came of something else.
+    proven = len(candidates) == 1 and best[0].kind not in ("clock", "process", "name", "file")
     proven = proven and not is_drawn_name(best[0]) and not is_from_elsewhere(best[0])
     return Cause(
         kind="source",
