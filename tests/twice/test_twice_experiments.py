@@ -101,3 +101,19 @@ def test_the_cause_of_a_variation_is_what_it_changes(tmp_path: Path) -> None:
     assert found.cause is not None
     assert (found.cause.proven, found.cause.remedy) == (True, known_causes.SET)
     assert found.cause.candidates[0].place.text == "print([name.upper() for name in names])"
+
+
+def test_a_table_that_parts_still_when_pinned_stays_what_the_trace_says_of_it() -> None:
+    table = candidate("computed", "polars.DataFrame.with_columns", 4)
+    found = confirmed(supposed(table), Runs({99}), 4)
+    assert (found.proven, found.trials) == (True, ())
+    assert not confirmed(supposed(DRAW), Runs({99}), 4).proven
+    found = confirmed(supposed(table), Runs({4}), 4)
+    assert found.remedy == known_causes.SOURCES["computed"]
+
+
+def test_one_thread_proves_what_came_before_a_time_limit_ahead_of_a_line_that_threads_fill() -> None:
+    filled = candidate("hint", "what threads fill in the order in which they come to it", 12)
+    waits = candidate("timeout", "Queue.get", 6)
+    found = confirmed(supposed(waits, filled), Runs({0}), 4)
+    assert [each.place.line for each in found.candidates] == [6, 12]

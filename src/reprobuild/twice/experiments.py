@@ -79,8 +79,10 @@ def suspects(cause: Cause) -> list[Suspect]:
                 remedy = known_causes.of_source(each.kind, each.name)
                 found.append(Suspect(what, (("commands", 0, ""),), (each,), remedy, faithful=False))
         elif each.kind in _LINES:
+            remedy = known_causes.of_source(each.kind, each.name)
+            # A library that computes in threads of its own may go on as it did.
             found.append(
-                Suspect(_told(each), (_pin(each),), (each,), known_causes.of_source(each.kind, each.name))
+                Suspect(_told(each), (_pin(each),), (each,), remedy, faithful=each.kind != "computed")
             )
     if len(given) > 1 and len(found) > 1 and all(each.kind in ("draw", "seed") for each in given):
         # One generator that several lines draw from.
