@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.errors import ImageError
+from reprobuild.oci.file_tree import read_layers
 from reprobuild.oci.tar_fields import LayerRefused
 from support.layer_archives import read
+from support.odd_layers import NAMED
 
 pytest_plugins = ["support.layer_archives"]
 
@@ -36,3 +39,33 @@ def test_a_file_that_claims_any_size_is_refused(above: Path) -> None:
 def test_a_layer_that_is_gone_is_an_error(above: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "none", above)
+
+
+def blobs(folder: Path, name: str) -> list[Path]:
+    paths = [folder / str(number) for number in range(len(NAMED[name]))]
+    for path, data in zip(paths, NAMED[name], strict=True):
+        path.write_bytes(data)
+    return paths
+
+
+@pytest.mark.parametrize("name", [each for each in NAMED if each.startswith("a folder that only ")])
+def test_a_folder_that_a_layer_only_implies_is_there(name: str, tmp_path: Path) -> None:
+    """Whoever unpacks a whiteout makes the folders above it."""
+    found = read_layers(blobs(tmp_path, name), lambda _path, _size: False).files
+    assert (found["a"].kind, found["a"].owner) == ("dir", "0:0")
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in NAMED if each.endswith(" below") and " in a folder" in each]
+)
+def test_a_folder_that_a_layer_implies_over_one_of_other_rights_is_refused(name: str, tmp_path: Path) -> None:
+    """Docker with overlay2 and Podman show a new folder (0755, root's), containerd keeps the rights."""
+    with pytest.raises(ImageError, match="'a' has files in a layer that does not name it"):
+        read_layers(blobs(tmp_path, name), lambda _path, _size: False)
+
+
+@pytest.mark.parametrize("name", [each for each in NAMED if each.startswith("a whiteout after a ")])
+def test_a_layer_that_removes_what_it_has_made_is_refused(name: str, tmp_path: Path) -> None:
+    """Docker 20.10 and Podman refuse it, containerd removes the file, the specification keeps it."""
+    with pytest.raises(ImageError, match="is made and then removed in one layer"):
+        read_layers(blobs(tmp_path, name), lambda _path, _size: False)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..host.descriptors import FOLDER, closing_descriptor
-from ..oci.merge_layers import hold_link, made_anew
+from ..oci.merge_layers import hold_link, made_anew, removed, removed_again
 from ..oci.path_index import PathIndex
 from ..oci.tar_fields import LayerRefused
 from ..oci.tar_reader import Entry, Reader
@@ -58,6 +58,7 @@ class _Unpacking:
                 with _blame(entry.path):
                     if name.startswith(_MARK):
                         self._marks.append(entry.path)
+                        self._hold_mark(removed(entry.path))
                     elif entry.path and entry.kind != "device":  # a runtime brings the devices itself
                         self._make(entry, _bytes(name), reader)
             for path in self._marks:
@@ -68,6 +69,16 @@ class _Unpacking:
                     self._finish_folder(self._folders[path])
         finally:
             os.close(self._parent_fd)
+
+    def _hold_mark(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        try:
+            parent = self._open(folder, make=False)
+        except LayerRefused:
+            return  # the folder is judged once all is there
+        with closing_descriptor(parent):
+            if name and (there := _mode(_bytes(name), parent)) is not None and not stat.S_ISDIR(there):
+                raise LayerRefused(removed_again(path))
 
     def _make(self, entry: Entry, name: bytes, reader: Reader) -> None:
         parent = self._open_parent(entry.path)

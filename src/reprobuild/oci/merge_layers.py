@@ -97,6 +97,8 @@ def read_layer(
     for entry in reader:
         if not flat and entry.path.rpartition("/")[2].startswith(_HIDES):
             marks.append(entry.path)
+            if (there := removed(entry.path)) in layer.entries or there in layer.links:
+                raise LayerRefused(removed_again(there))
             continue
         for path in folders.hold(entry, flat=flat):
             layer.drop(path)
@@ -130,6 +132,20 @@ def made_anew(path: str) -> str:
     show it.
     """
     return f"{path!r} is removed and a folder in one layer, on which engines differ"
+
+
+def removed(path: str) -> str:
+    """Return the path that a whiteout removes from the layers below."""
+    folder, _, base = path.rpartition("/")
+    return posixpath.join(folder, base.removeprefix(_HIDES))
+
+
+def removed_again(path: str) -> str:
+    """Return why a layer is refused that removes what it has made.
+
+    A whiteout is for the layers below (layer.md). Docker 20.10 and Podman refuse it, containerd removes it.
+    """
+    return f"{path!r} is made and then removed in one layer, on which engines differ"
 
 
 class _Folders:
@@ -254,7 +270,9 @@ def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
         for folder in {*layer.gone, *layer.emptied, *covers} - {""}:
             for path in index.take_below(folder):
                 files.pop(path, None)
-        _check_folders(layer, files)
+        for path in _implied_folders(layer, files):
+            files[path] = Record(path, "dir", 0o755, "-")
+            index.add(path)
         for path, first in layer.links.items():
             if first not in files or files[first].kind == "dir":
                 raise LayerRefused(f"{path!r} is a second name of {first!r}, which is not a file")
@@ -262,27 +280,33 @@ def laid_over(layers: Iterable[LayerFiles]) -> dict[str, Record]:
         files |= layer.entries
         for path in (*layer.links, *layer.entries):
             index.add(path)
-    # A folder that no layer names is made by whoever unpacks.
-    for path in list(files):
-        above = path.rpartition("/")[0]
-        while above and above not in files:
-            files[above] = Record(above, "dir", 0o755, "-")
-            above = above.rpartition("/")[0]
     return files
 
 
-def _check_folders(layer: LayerFiles, files: Mapping[str, Record]) -> None:
-    """Raise `LayerRefused` where a folder that a layer only implies is something else in those below.
+def _implied_folders(layer: LayerFiles, files: Mapping[str, Record]) -> list[str]:
+    """Return the folders that a layer has something in and does not name, and that are new.
 
-    Some tools make the folder in its place, others follow the link that is there.
+    Whoever unpacks makes them, for a whiteout too. Raises `LayerRefused` where those below have something
+    else there: some tools make the folder in its place, others follow the link. And where they have a folder
+    of other rights: Docker with overlay2 and Podman show a new one, containerd keeps the rights.
     """
+    found: list[str] = []
     good = {""}
     named = (*layer.entries, *layer.links, *layer.gone, *(f"{folder}/" for folder in layer.emptied))
     for path in named:
         folder = path.rpartition("/")[0]
         while folder not in good:
             good.add(folder)
-            found = layer.entries.get(folder) or files.get(folder)
-            if found is not None and found.kind != "dir":
+            own, below = layer.entries.get(folder), files.get(folder)
+            there = own or below
+            if there is None:
+                found.append(folder)
+            elif there.kind != "dir":
                 raise LayerRefused(f"{folder!r} is not a folder, but has files in it")
+            elif own is None and (there.mode, there.owner, there.attributes) != (0o755, "0:0", ""):
+                raise LayerRefused(
+                    f"{folder!r} has files in a layer that does not name it, and is of mode {there.mode:o},"
+                    f" owner {there.owner} or has attributes below, which not all engines keep"
+                )
             folder = folder.rpartition("/")[0]
+    return found
