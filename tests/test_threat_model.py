@@ -19,7 +19,8 @@ HELD_BY = {
     "a registry of layers": "who_does_not_have_the_record_gets_nothing_of_it"
     " what_is_made_over_a_taken_layer_stays_with_its_record",
     "a registry, index or": "a_peer_that_drips_is_given_up"
-    " a_server_that_drips_is_given_up an_endless_redirect_body an_answer_that_never_ends_does_so_here",
+    " a_server_that_drips_is_given_up an_endless_redirect_body an_answer_that_never_ends_does_so_here"
+    " a_server_elsewhere_redirects_to_nothing_on_this_machine",
     "a registry that redirects": "a_password_goes_to_the_registry_alone"
     " an_identity_token_does_not_follow_a_redirect"
     " a_registry_elsewhere_names_no_token_server_on_this_machine an_upload_that_is_redirected"
@@ -32,7 +33,8 @@ HELD_BY = {
     "an author of a base": "a_layer_that_reaches_out_is_refused"
     " a_device_node_is_refused a_size_out_of_reason",
     "whoever edits a lock": "a_bad_lock_is_refused_with_the_place a_file_address_that_is_gone_or_another"
-    " a_hostile_name_does_not_reach_the_dockerfile variables_that_the_request_does_not_give_are_named",
+    " a_hostile_name_does_not_reach_the_dockerfile variables_that_the_request_does_not_give_are_named"
+    " a_lock_reaches_no_server_on_the_link_that_no_setting_names",
     "whoever edits a request": "a_lock_for_another_request_is_refused_with_the_keys",
     "the author of a file": "a_file_outside_the_project_is_not_read nor_is_a_link_in_the_place_of_the_file"
     " a_file_has_a_limit a_marker_with_a_line_break_is_refused",
@@ -64,7 +66,10 @@ HELD_BY = {
     # A base image
     "Reading": "what_no_layer_may_contain_is_refused a_file_that_claims_any_size_is_refused"
     " what_is_below_a_link_or_file_of_a_lower_layer_is_refused"
-    " a_header_of_any_length_is_not_read_into_memory what_engines_unpack_in_another_way_is_refused",
+    " a_header_of_any_length_is_not_read_into_memory what_engines_unpack_in_another_way_is_refused"
+    " what_our_reader_reads_is_what_an_engine_unpacks"
+    " a_folder_that_a_layer_implies_over_one_of_other_rights_is_refused"
+    " a_layer_that_removes_what_it_has_made_is_refused",
     "Unpacking": "a_link_to_the_host_is_a_link_and_no_more setuid_files_keep_their_bit no_layer_reaches_out",
     "Running": "the_program_is_root_and_alone the_time_limit_kills_all_that_it_has_started"
     " the_boot_and_the_kernel_s_command_line_are_hidden",

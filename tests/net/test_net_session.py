@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pypi_simple
 import pytest
+import requests
 
 from reprobuild.errors import HostError
 from reprobuild.net.index_settings import Indexes, indexes, uv_environment
 from reprobuild.net.session import scrub, session, without_credentials
 from support.fixtures import fixtures_of
+from support.proxy import serve_proxy
+from support.scripted import Answer, Asked, serve_answers
 from support.server import Server, serve
 
 globals().update(fixtures_of("support.net_servers"))
@@ -163,3 +166,29 @@ class TestCredentials:
 def test_without_credentials() -> None:
     url = "https://me:p%40ss@h.example:8443/a%2Bb.whl?x=1#sha256=0"
     assert without_credentials(url) == "https://h.example:8443/a%2Bb.whl?x=1"
+
+
+def test_a_server_elsewhere_redirects_to_nothing_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(asked: Asked) -> Answer:
+        moved = {
+            "/in": f"http://{served.host}/internal",
+            "/on": "/there",
+            "/link": "http://169.254.169.254/latest",
+        }
+        found = moved.get(asked.path)
+        return Answer(302, headers={"Location": found}) if found else Answer(200, b"it")
+
+    with (
+        serve_answers(answer) as served,
+        serve_proxy(tmp_path, {"files.example": f"http://{served.host}"}) as proxy,
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(proxy.ca))
+        http = session(retries=0)
+        for path in ("in", "link"):
+            with pytest.raises(requests.exceptions.InvalidURL, match="this machine or its own link"):
+                http.get(f"https://files.example/{path}")
+        assert http.get("https://files.example/on").content == b"it"
+    assert [asked.path for asked in served.log] == ["/in", "/link", "/on", "/there"]

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from urllib.parse import urlsplit
 
 import requests
 
@@ -23,7 +22,7 @@ from ..lock.model import UNPACKED, Artifact, Lock
 from ..lock.packages import CondaPackage, DebianPackage, PythonPackage
 from ..lock.standalone_python import StandalonePython
 from ..net.index_settings import PYTHON_MIRROR, mirrored_python
-from ..net.local_files import named_file
+from ..net.local_files import check_address
 from ..net.session import session
 from . import debian_snapshot
 from .arrivals import Arrivals
@@ -125,13 +124,15 @@ def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
             urls, gone = _mirrors(lock, deb), _GONE
             more = functools.partial(debian_snapshot.addresses, deb, lock.request.as_of)
         case StandalonePython(url=url):
-            urls = tuple(dict.fromkeys((mirrored_python(url), url)))
+            if (mirrored := mirrored_python(url)) == url:
+                check_address(url)
+            urls = tuple(dict.fromkeys((mirrored, url)))
             gone = f"`reprobuild lock --upgrade python` takes the newest; {PYTHON_MIRROR} can name a mirror"
         case CondaPackage(name=name):
-            _check_file(artifact.address)
+            check_address(artifact.address)
             gone = f"the channel no longer has this file: `reprobuild lock --upgrade {name}`"
         case PythonPackage(name=name):
-            _check_file(artifact.address)
+            check_address(artifact.address)
             gone = f"the index no longer has this file: `reprobuild lock --upgrade {name}`"
         case BaseLayer():
             gone = "the registry no longer has this image: `reprobuild lock --upgrade`"
@@ -143,12 +144,6 @@ def _wanted(lock: Lock, artifact: Artifact) -> Wanted:
         gone=gone,
         more=more,
     )
-
-
-def _check_file(url: str) -> None:
-    """Raise `FetchError` for an address of the lock that is a file which the user's settings do not name."""
-    if urlsplit(url).scheme == "file":
-        named_file(url)
 
 
 def _mirrors(lock: Lock, package: DebianPackage) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Files of this machine that a lock names by a ``file:`` address: only where the user's own settings point.
+"""What of this machine a lock may name, files and servers: only where the user's own settings point.
 
-A lock may be a stranger's, from a pull request: that a file is there, its size and its hash are told by the
-errors of a build. Source of the settings: `index_settings`.
+A lock may be a stranger's, from a pull request: that a file or a page is there, its size and its hash are
+told by the errors of a build. Source of the settings: `index_settings`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from urllib.request import url2pathname
 
 from ..errors import FetchError
 from .index_settings import find_links, indexes
+from .machine_address import is_on_link
+from .session import origin
 
 VARIABLE = "REPROBUILD_LOCAL_FILES"
 """Further folders, with colons between them, whose files a lock may name."""
@@ -33,6 +35,21 @@ def named_file(url: str) -> Path:
             hint=f"name the folder in UV_FIND_LINKS or {VARIABLE} if you trust the lock with it",
         )
     return path
+
+
+def check_address(url: str) -> None:
+    """Raise `FetchError` for an address in a lock that no setting names: a file, or a server on this link."""
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        named_file(url)
+    elif is_on_link(parts.hostname):
+        known = {origin(urlsplit(each)) for each in (*find_links(), *indexes().all)}
+        if origin(parts) not in known:
+            raise FetchError(
+                f"the lock names {parts.scheme}://{parts.netloc}, where clouds keep a machine's own secrets,"
+                " but none of your settings names it",
+                hint="use no lock that does, unless it is your index: then name it in UV_INDEX",
+            )
 
 
 def folders() -> list[Path]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 import requests
 import truststore
@@ -22,6 +22,7 @@ from urllib3.util import Retry
 from .. import __version__
 from ..errors import HostError
 from .index_settings import Indexes, ca_bundle, client_certificate, find_links, indexes, proxy, uv_environment
+from .machine_address import is_here
 from .scrubbing import ScrubFilter, scrub, without_credentials
 from .transport import Adapter
 
@@ -142,6 +143,16 @@ class _Session(requests.Session):
         except (ValueError, urllib3.exceptions.HTTPError) as error:
             # An address in a redirect that cannot be read raises what the parser of addresses raises.
             raise requests.exceptions.InvalidURL(str(error)) from error
+
+    def get_redirect_target(self, resp: requests.Response) -> str | None:
+        """Return where an answer leads. Raises `InvalidURL` for one from elsewhere to this machine."""
+        target = super().get_redirect_target(resp)
+        host = urlsplit(urljoin(resp.url, target)).hostname if target else None
+        if is_here(host) and not is_here(urlsplit(resp.url).hostname):
+            raise requests.exceptions.InvalidURL(
+                f"it redirects to {host}, which is this machine or its own link"
+            )
+        return str(target) if target else None
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
         """Send a redirect the credentials of its target, and none if it leaves TLS."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 import zipfile
-from urllib.parse import urlsplit
 
 import requests
 
 from ..errors import FetchError, ResolveError
 from ..fetch.http_errors import reason_of
-from ..net.local_files import named_file
+from ..net.local_files import check_address
 from ..net.session import without_credentials
 from .wheel_metadata import UNREADABLE, open_wheel, read_member
 
@@ -29,8 +28,7 @@ def gpu_targets(url: str, session: requests.Session) -> tuple[str, ...]:
     does not serve parts of a file. Raises `ResolveError` where the server cannot be reached.
     """
     try:
-        if urlsplit(url).scheme == "file":
-            named_file(url)  # or FetchError
+        check_address(url)  # or FetchError
         with open_wheel(url, session) as wheel:
             return _named(wheel)
     except (requests.ConnectionError, requests.Timeout) as error:

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import unicodedata
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -22,6 +18,7 @@ import requests
 
 from ...errors import RegistryError
 from ...host.os_reasons import clock_remedy
+from ...net.machine_address import is_here, is_loopback
 from ...net.session import basic_auth, origin
 from ...net.transport import read_whole
 from .credentials import Login
@@ -29,7 +26,6 @@ from .credentials import Login
 TOKEN_LIMIT = 1 << 20
 """Bytes of a token server's answer, as in Podman (containers/image, internal/iolimits)."""
 
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)\s+", re.IGNORECASE)
 _FIELD = re.compile(r'\b(\w+)="([^"]*)"')
 
@@ -96,11 +92,6 @@ class OnlyAt(requests.auth.AuthBase):
         found: requests.Response = answer.connection.send(self.auth(again), **how)
         found.request = again
         return found
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether a host, without its port, is this machine."""
-    return bool(_LOOPBACK.fullmatch((host or "").strip("[]")))
 
 
 def challenge(answer: requests.Response) -> tuple[str, Mapping[str, str]]:
@@ -179,7 +170,7 @@ def _check_realm(realm: str, root: str) -> None:
         raise RegistryError(
             f"{urlsplit(root).netloc} asks for a token, but names no valid token server: {realm!r}"
         )
-    if _is_here(parts.hostname) and not is_loopback(urlsplit(root).hostname):
+    if is_here(parts.hostname) and not is_loopback(urlsplit(root).hostname):
         raise RegistryError(
             f"{urlsplit(root).netloc} asks to send its login to this machine or its own link:"
             f" {parts.scheme}://{parts.netloc}",
@@ -190,20 +181,6 @@ def _check_realm(realm: str, root: str) -> None:
             f"{urlsplit(root).netloc} asks to send its login to {parts.scheme}://{parts.netloc}, without TLS",
             hint="the registry's setting for its token server (realm) must be an https address",
         )
-
-
-def _is_here(host: str) -> bool:
-    """Return whether an address is this machine's, or link-local as that of a cloud's metadata (RFC 3927)."""
-    # HTTP clients turn wide digits into plain ones (IDNA), and the C library takes 127.1 and 2130706433.
-    text = unicodedata.normalize("NFKC", host.partition("%")[0]).replace("\u3002", ".").rstrip(".")
-    try:
-        with suppress(OSError):  # a name, or an address of IPv6
-            text = socket.inet_ntoa(socket.inet_aton(text))
-        address = ip_address(text)
-    except ValueError:
-        return is_loopback(text)
-    address = getattr(address, "ipv4_mapped", None) or address
-    return address.is_loopback or address.is_link_local or address.is_unspecified
 
 
 class StumbledError(Exception):

@@ -14,6 +14,7 @@ import requests
 
 from ...errors import ImageError, RegistryError
 from ...host.home import write_all
+from ...net.machine_address import is_loopback
 from ...net.session import basic_auth, session
 from ...net.transport import TooLargeError, read_whole
 from ..blobs import open_blob
@@ -35,7 +36,6 @@ from .auth import (
     ask_token,
     bad_answer,
     challenge,
-    is_loopback,
     said,
     untrusted,
 )
