@@ -116,6 +116,8 @@ def test_debian_packages_beside_a_requirements_file_are_named_and_no_python_pack
     with pytest.raises(RequestError, match=r"packages\.txt: lists Debian packages") as caught:
         read_import(tmp_path / "packages.txt")
     assert "--apt ffmpeg --apt libgl1" in (caught.value.hint or "")
+    (tmp_path / "packages.txt").write_bytes(b"\xff\xfe\xfd")
+    assert read_import(tmp_path / "requirements.txt").ignored == ()
     (tmp_path / "packages.txt").write_text("six==1.16.0\n")
     assert read_import(tmp_path / "requirements.txt").ignored == ()
     (tmp_path / "requirements.txt").unlink()

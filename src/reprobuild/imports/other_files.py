@@ -127,7 +127,10 @@ def lines_on_debian(file: Path) -> Iterator[str]:
 
 def _debian_packages(file: Path) -> list[str]:
     """Return the packages that a file lists; empty if it is not a list of Debian packages."""
-    lines = (line.partition("#")[0].strip() for line in read_text(file).splitlines())
+    try:
+        lines = [line.partition("#")[0].strip() for line in read_text(file).splitlines()]
+    except RequestError:
+        return []  # it is not what is imported
     names = [name for line in lines for name in line.split()]
     return names if all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names) else []
 
