@@ -140,3 +140,18 @@ def remove_folder(folder: Path) -> None:
     # Roots hold folders that their owner may not read.
     subprocess.run(["chmod", "-R", "u+rwX", folder], check=False, capture_output=True)
     shutil.rmtree(folder)
+
+
+def rot(path: Path) -> None:
+    """Change the content of a file, or the target of a link, as a disk does: sizes and times stay."""
+    kept = [(each, each.lstat()) for each in (path, path.parent)]
+    if path.is_symlink():
+        target = str(path.readlink())
+        path.unlink()
+        path.symlink_to(chr(ord(target[0]) ^ 2) + target[1:])
+    else:
+        data = path.read_bytes()
+        with path.open("r+b") as file:
+            file.write(bytes([data[0] ^ 1]))
+    for each, status in kept:
+        os.utime(each, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
