@@ -6,7 +6,10 @@ import base64
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +64,91 @@ console.log(JSON.stringify(says));
 """
 
 
+def asked_of_sigstore(cases: Mapping[str, tuple[str, bytes]], folder: Path) -> dict[str, str]:
+    """Return what sigstore's own packages say of documents, each with a public key."""
+    listed = [(name, key, document.decode()) for name, (key, document) in cases.items()]
+    (folder / "documents.json").write_text(json.dumps(listed))
+    (folder / "verify.mjs").write_text(_VERIFY)
+    install("@sigstore/verify@4.1.3", folder)
+    install("@sigstore/bundle@5.0.1", folder)
+    says: dict[str, str] = json.loads(node("node", "verify.mjs", folder=folder))
+    return says
+
+
+def changed(document: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """Return a bundle with another part of it changed."""
+    bundle = json.loads(document)
+    change(bundle)
+    return json.dumps(bundle).encode()
+
+
+def envelope(bundle: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = bundle["dsseEnvelope"]
+    return found
+
+
+def signature(bundle: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = envelope(bundle)["signatures"][0]
+    return found
+
+
+def raw(bundle: dict[str, Any], change: Callable[[bytes], bytes]) -> None:
+    signature(bundle)["sig"] = base64.b64encode(change(base64.b64decode(signature(bundle)["sig"]))).decode()
+
+
+CHANGES: Mapping[str, Callable[[dict[str, Any]], object]] = {
+    "no change": lambda b: None,
+    "one bit of the signature": lambda b: raw(b, lambda sig: bytes([sig[0], sig[1] ^ 1]) + sig[2:]),
+    "its last byte": lambda b: raw(b, lambda sig: sig[:-1] + bytes([sig[-1] ^ 0x80])),
+    "a signature cut short": lambda b: raw(b, lambda sig: sig[:-1]),
+    "a signature and more": lambda b: raw(b, lambda sig: sig + b"x"),
+    "an empty signature": lambda b: signature(b).update(sig=""),
+    "zeros": lambda b: raw(b, lambda sig: bytes(len(sig))),
+    "ones": lambda b: raw(b, lambda sig: b"\xff" * len(sig)),
+    "two zeros as DER": lambda b: raw(b, lambda _: bytes.fromhex("3006020100020100")),
+    "no signature": lambda b: envelope(b).update(signatures=[]),
+    "another payload": lambda b: envelope(b).update(payload=base64.b64encode(b"{}").decode()),
+    "an empty payload": lambda b: envelope(b).update(payload=""),
+    "a payload and a blank": lambda b: envelope(b).update(
+        payload=base64.b64encode(base64.b64decode(envelope(b)["payload"]) + b" ").decode()
+    ),
+    "a payload cut short": lambda b: envelope(b).update(payload=envelope(b)["payload"][:-8]),
+    "a payload of the signature": lambda b: envelope(b).update(payload=signature(b)["sig"]),
+    "another type": lambda b: envelope(b).update(payloadType="application/vnd.in-toto+jsonx"),
+    "a type in capitals": lambda b: envelope(b).update(payloadType="application/vnd.In-Toto+json"),
+    "an empty type": lambda b: envelope(b).update(payloadType=""),
+    "no envelope": lambda b: b.pop("dsseEnvelope"),
+    "no payload": lambda b: envelope(b).pop("payload"),
+    "no type": lambda b: envelope(b).pop("payloadType"),
+    "a number for a payload": lambda b: envelope(b).update(payload=5),
+    "a list for an envelope": lambda b: b.update(dsseEnvelope=[]),
+    "no material": lambda b: b.pop("verificationMaterial"),
+    "another media type": lambda b: b.update(mediaType="application/json"),
+}
+
+
+@pytest.mark.slow
+def test_of_a_hostile_bundle_we_count_no_signature_that_sigstore_refuses(tmp_path: Path) -> None:
+    cases: dict[str, tuple[str, bytes]] = {}
+    ours = set[str]()
+    for kind in ("ed25519", "p256"):
+        key = write_key(tmp_path, kind, kind)
+        document = signed(texts(), key)["test-result"]
+        public = key.with_suffix(".pub")
+        for name, change in CHANGES.items():
+            case, hostile = f"{kind}: {name}", changed(document, change)
+            cases[case] = public.read_text(), hostile
+            with suppress(EvidenceError):
+                if read_document(hostile, [read_public_key(public)]).signers:
+                    ours.add(case)
+    says = asked_of_sigstore(cases, tmp_path)
+    assert len(cases) == 50
+    theirs = {name for name, said in says.items() if said == "good"}
+    assert {"ed25519: no change", "p256: no change"} <= ours
+    assert ours - theirs == set(), says
+    assert theirs - ours == set(), says
+
+
 @pytest.mark.slow
 def test_sigstore_verifies_what_we_sign_and_refuses_what_is_altered(tmp_path: Path) -> None:
     cases: dict[str, tuple[str, bytes]] = {}
@@ -73,12 +161,7 @@ def test_sigstore_verifies_what_we_sign_and_refuses_what_is_altered(tmp_path: Pa
         cases[f"altered {kind}"] = public, altered(documents["sbom"], lambda s: s["predicate"].update(more=1))
         cases[f"foreign {kind}"] = foreign, documents["sbom"]
         cases[f"of another type {kind}"] = public, documents["sbom"].replace(b"in-toto+json", b"other+json")
-    listed = [(name, key, document.decode()) for name, (key, document) in cases.items()]
-    (tmp_path / "documents.json").write_text(json.dumps(listed))
-    (tmp_path / "verify.mjs").write_text(_VERIFY)
-    install("@sigstore/verify@4.1.3", tmp_path)
-    install("@sigstore/bundle@5.0.1", tmp_path)
-    says = json.loads(node("node", "verify.mjs", folder=tmp_path))
+    says = asked_of_sigstore(cases, tmp_path)
     good = {name for name, said in says.items() if said == "good"}
     assert len(cases) == 12
     assert good == {name for name in cases if name.startswith(("ed25519 ", "p256 "))}, says

@@ -94,6 +94,7 @@ def _opened(document: bytes | Unread) -> tuple[bytes, list[bytes]]:
     if table.get("mediaType") != BUNDLE:
         raise EvidenceError(f"it is neither a statement nor a bundle {BUNDLE}")
     with refused_as(EvidenceError, ""):
+        JsonTable(table).table("verificationMaterial")  # without which sigstore reads no bundle
         envelope = JsonTable(table).table("dsseEnvelope")
         if envelope.value("payloadType", str) != IN_TOTO:
             raise envelope.bad("payloadType", "it is not an in-toto statement")
