@@ -20,7 +20,16 @@ from .warm import WarmPython
 
 PROGRAMS = Path(__file__).parents[1] / "twice" / "programs"
 CLEAN = (
-    *("classifier", "transformer", "ranking", "accumulation", "two_optimizers", "lbfgs", "checkpointing"),
+    *(
+        "classifier",
+        "transformer",
+        "ranking",
+        "accumulation",
+        "two_optimizers",
+        "prefetching",
+        "lbfgs",
+        "checkpointing",
+    ),
     *("mixed_precision", "not_numbers", "inference", "children", "binary_output"),
 )
 """What ``clean.py`` has that repeats."""

@@ -3,8 +3,10 @@ one."""
 
 import copy
 import os
+import queue
 import subprocess
 import sys
+import threading
 import time
 
 import torch
@@ -94,6 +96,27 @@ def optimizer_per_task():
     for task in range(12):  # an address is used again once the optimizer that had it is gone
         learner = copy.deepcopy(model)
         steps(learner, lambda m, task=task: (m(x) - task).square().mean(), 2)
+
+
+def prefetching():
+    """A thread reads ahead of the steps, now more, now less."""
+    torch.manual_seed(0)
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    loader = DataLoader(TensorDataset(torch.arange(64.0).reshape(16, 4)), 2, shuffle=True)
+    ahead = queue.Queue()
+
+    def fill():
+        for batch in loader:
+            time.sleep(ord(os.urandom(1)) / 2e4)
+            ahead.put(batch[0])
+        ahead.put(None)
+
+    threading.Thread(target=fill, daemon=True).start()
+    for batch in iter(ahead.get, None):
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
 
 
 def lbfgs():

@@ -21,6 +21,7 @@ from typing import Any
 
 from . import digests
 from .names import Names
+from .read_ahead import ReadAhead
 from .watching import warn
 from .writing import Writer, shared
 
@@ -59,6 +60,7 @@ class Recorder:
         self._steps = 0
         self._depth = 0
         self._parts: list[list[str]] = []
+        self._ahead = ReadAhead()
         self._folded = hashlib.sha256()
         self._losses: list[float] = []
         self._optimizers: dict[int, _Known] = {}
@@ -90,9 +92,9 @@ class Recorder:
 
     def batch(self, value: Any) -> None:
         """A DataLoader gave a batch."""
-        self._part(
-            "batch", digests.of_value(self._torch, value).hex(), digests.rows(self._torch, value, MOST_ROWS)
-        )
+        digest, rows = digests.of_value(self._torch, value), digests.rows(self._torch, value, MOST_ROWS)
+        if self._ahead.is_in_order(("batch", digest.hex(), rows)):
+            self._part("batch", digest.hex(), rows)
 
     def before_module(self, module: Any, arguments: Any) -> None:
         """A module is called."""
@@ -168,11 +170,12 @@ class Recorder:
         known = self._known(optimizer)
         return 0 if known is None else known.which
 
-    def _part(self, name: str, digest: str, detail: str) -> None:
-        if len(self._parts) < MOST_PARTS:
-            self._parts.append([name, digest[:32], detail])
-        else:
-            self._folded.update(f"{name} {digest}".encode())
+    def _part(self, *part: str) -> None:
+        for name, digest, detail in (*self._ahead.take(), part):
+            if len(self._parts) < MOST_PARTS:
+                self._parts.append([name, digest[:32], detail])
+            else:
+                self._folded.update(f"{name} {digest}".encode())
 
     def _group(self, name: str, names: list[str], tensors: list[Any]) -> None:
         digest, each = digests.of_group(self._torch, tensors)
