@@ -29,7 +29,7 @@ def blobs(folder: Path, *layers: bytes) -> list[Path]:
     ("above", "content"),
     [
         ([], b"1"),
-        (["d/e/g", ".wh.x", "d/e/.wh.g"], b"1"),
+        (["d/e/h", ".wh.x", "d/e/.wh.g"], b"1"),
         ([Entry(path="d/e/f", content=b"2")], b"2"),
         ([Entry(path="d/e/g", content=b"3"), Entry(path="d/e/f", kind=HARD, target="d/e/g")], None),
         ([Entry(path="d/e/f", kind=LINK, target="g"), Entry(path="d/e/g", content=b"3")], None),
