@@ -109,3 +109,18 @@ def test_a_process_that_is_killed_while_it_writes_leaves_no_evidence(
     evidence.write()
     [path] = tmp_path.glob("*.evidence")
     assert json.loads(path.read_bytes())["sites"] == []
+
+
+@pytest.mark.parametrize(("value", "expected"), [(LASTED, 83.25), (NS, int(NS)), (83.25, None), ("8", None)])
+def test_a_measured_number_as_a_plain_one(value: Any, expected: Any) -> None:
+    found = measured.plain(value)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+def test_places_of_one_line_are_kept_apart() -> None:
+    before = dict(measured.sites)
+    for value in ("1", "2"):
+        measured.note_at(("train.py:3", 0, "text"), "text", value, "train.py", 3)
+        measured.note_at(("train.py:3", 1, "text"), "text", value * 2, "train.py", 3)
+    found = [site for key, site in measured.sites.items() if key not in before]
+    assert [(site.line, site.first) for site in found] == [(3, ["1", "2"]), (3, ["11", "22"])]

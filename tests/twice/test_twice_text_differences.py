@@ -38,11 +38,21 @@ def ran(name: str, folder: Path, ignored: Ignored | None = None) -> Comparison:
     return compared(sys.executable, [PROGRAM, name], folder, how=how)
 
 
-@pytest.mark.parametrize("name", ["durations", "names", "clocks", "logged", "table", "bar", *NATIVE])
+@pytest.mark.parametrize(
+    "name", ["durations", "names", "clocks", "logged", "logged_briefly", "table", "bar", *NATIVE]
+)
 def test_what_a_clock_or_a_draw_of_a_name_gave_is_no_result(name: str, tmp_path: Path) -> None:
     found = ran(name, tmp_path)
     assert verdict(found) == "text", [verdict_line(found), *rows(found)]
     assert found.texts[0].values[0] != found.texts[0].values[1]
+
+
+def test_a_result_of_one_digit_counts_beside_durations_of_one(tmp_path: Path) -> None:
+    found = [ran("logged_result", tmp_path) for _ in range(4)]
+    for each in found:
+        scores = {line.partition("scores")[2] for run in each.runs for line in run.stderr if "scores" in line}
+        assert (verdict(each) == "parts") == (len(scores) > 1), [verdict_line(each), *rows(each)]
+    assert "parts" in map(verdict, found)
 
 
 def test_dates_of_a_program_s_own_classes_do_not_fail(tmp_path: Path) -> None:

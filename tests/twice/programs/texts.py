@@ -64,6 +64,22 @@ def logged():
         logging.info("step %d of %d", step, 20)
 
 
+def logged_briefly(scores=(7, 1, 0)):
+    """Durations of one digit, which ``%`` writes in C."""
+    logging.basicConfig(format="%(message)s", level="INFO")
+    start = time.perf_counter()
+    for step in range(8):
+        begun = time.perf_counter()
+        time.sleep(random.SystemRandom().random() / 11)
+        took, wall = time.perf_counter() - begun, time.perf_counter() - start
+        logging.info("step %d: busy=%.0f all=%6.0f scores %d %d %d", step, took * 100, wall, *scores)
+
+
+def logged_result():
+    """The same, with results of one digit beside them."""
+    logged_briefly([random.SystemRandom().randrange(10) for _ in range(3)])
+
+
 def table():
     took = []
     with open("times.csv", "w", newline="") as file:

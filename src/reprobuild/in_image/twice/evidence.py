@@ -187,10 +187,12 @@ def _write_at_signal(signal: Any) -> None:
 
 
 def _logging(module: Any) -> None:
-    """A record's own times are written by ``%``, and its milliseconds are a plain number."""
+    """A record's times and numbers are written by ``%``, and its milliseconds are a plain number."""
     import re  # noqa: PLC0415 -- logging has imported it
 
     inner, time_of = module.PercentStyle._format, module.Formatter.formatTime
+    make = module.Logger.makeRecord
+    replaced = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[hlL]?[a-zA-Z%]")
     fields = re.compile(r"%\((?:msecs|relativeCreated)\)[-+ #0-9.]*[dfiosgeuFGE]")
 
     def _format(self: Any, record: Any) -> str:
@@ -204,7 +206,25 @@ def _logging(module: Any) -> None:
             measured.note("text", f"{int(record.msecs):03d}")
         return time_of(self, record, datefmt)
 
+    @functools.wraps(make)
+    def make_record(self: Any, *given: Any, **named: Any) -> Any:
+        if len(given) > 5 and type(given[4]) is str and type(given[5]) is tuple:
+            _, _, file, line, message, values = given[:6]
+            _note_written([each for each in replaced.findall(message) if each != "%%"], values, file, line)
+        return make(self, *given, **named)
+
     module.PercentStyle._format, module.Formatter.formatTime = _format, format_time
+    module.Logger.makeRecord = make_record
+
+
+def _note_written(fields: list[str], values: tuple[Any, ...], file: str, line: int) -> None:
+    """Keep the texts that ``%`` will make of measured numbers, each for its place in a message."""
+    if len(fields) != len(values):
+        return  # a width is given as well, or it fails
+    for number, (field, value) in enumerate(zip(fields, values)):
+        told = measured.plain(value) if field[-1] in "diufFeEgG" else None
+        if told is not None and abs(told) < 1e300:  # an infinite one is no whole number
+            measured.note_at((f"{file}:{line}", number, "text"), "text", (field % told).strip(), file, line)
 
 
 def _datetime(module: Any) -> None:

@@ -55,13 +55,25 @@ sites: dict[tuple[Any, int, str], Site] = {}
 def note(kind: str, value: Any, depth: int = 2) -> None:
     """Keep a value with the place that is so many calls above."""
     frame = sys._getframe(depth)
-    key = (frame.f_code, frame.f_lasti, kind)
+    code = frame.f_code
+    note_at((code, frame.f_lasti, kind), kind, value, code.co_filename, frame.f_lineno or 0)
+
+
+def note_at(key: tuple[Any, int, str], kind: str, value: Any, file: str, line: int) -> None:
+    """Keep a value with a place: ``key`` tells those of a line apart."""
     site = sites.get(key)
     if site is None:
         if len(sites) >= MOST_SITES:
             return
-        site = sites[key] = Site(kind, frame.f_code.co_filename[-300:], frame.f_lineno or 0)
+        site = sites[key] = Site(kind, file[-300:], line)
     site.add(value)
+
+
+def plain(value: Any) -> Any:
+    """Return a number that was measured as a plain one; None for anything else."""
+    if not _what(value):
+        return None
+    return float.__pos__(value) if isinstance(value, float) else int.__pos__(value)
 
 
 def _is_number(value: Any) -> bool:
