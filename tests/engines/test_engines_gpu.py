@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def found(folder: Path, spec: object = SPEC, name: str = "nvidia.yaml") -> GpuAc
 # --- CDI files ---
 
 
-@pytest.mark.parametrize("name", ["nvidia.yaml", "x.yml", "nvidia.json"])
+@pytest.mark.parametrize("name", ["nvidia.yaml", "x.yaml", "nvidia.json"])
 def test_a_specification_is_read_as_a_whole(cdi: Path, name: str) -> None:
     access = found(cdi, name=name)
     assert access.devices == [
@@ -438,11 +439,46 @@ def test_the_caller_s_choice_of_gpus_is_passed_on(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
         expected = f"CUDA_VISIBLE_DEVICES is {hidden!r}, which hides all GPUs of this machine"
         assert gpu_access([cdi], dev) == expected
-    (cdi / "nvidia.yaml").unlink()
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,0")
-    assert gpu_access([], dev) == (
-        "CUDA_VISIBLE_DEVICES is '2,0', but this machine has 2 GPUs, counted from 0"
+    for beyond in ("2,0", "9" * 5000):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", beyond)
+        for folders in ([], [cdi]):
+            assert gpu_access(folders, dev) == (
+                f"CUDA_VISIBLE_DEVICES is {beyond[:100]!r}, but this machine has 2 GPUs, counted from 0"
+            )
+
+
+def test_a_variable_of_the_image_is_not_replaced_in_silence(cdi: Path) -> None:
+    access = found(
+        cdi, {"kind": KIND, "containerEdits": {"env": ["PYTHONHASHSEED=7", "NVIDIA_VISIBLE_DEVICES=void"]}}
     )
+    own = {"NVIDIA_VISIBLE_DEVICES": "all"}
+    assert access.env_over({**own, "PYTHONHASHSEED": "7"}) == access.env
+    with pytest.raises(HostError, match="sets PYTHONHASHSEED to '7', which is '0' in the image"):
+        access.env_over({**own, "PYTHONHASHSEED": "0"})
+
+
+def test_a_key_that_is_there_twice_is_no_specification(cdi: Path) -> None:
+    """PyYAML takes the last one; Docker and Podman refuse it."""
+    (cdi / "nvidia.yaml").write_text(f"kind: {KIND}\ncontainerEdits: {{env: [A=1]}}\ncontainerEdits: {{}}\n")
+    with pytest.raises(HostError, match="line 3: the key 'containerEdits' is there twice"):
+        gpu_access([cdi], Path("/nowhere"))
+
+
+def test_a_node_may_not_hide_a_locked_file(cdi: Path) -> None:
+    node = {"path": "/opt/reprobuild/selftest.py", "hostPath": "/dev/null"}
+    with pytest.raises(HostError, match="would hide locked files of /opt/reprobuild"):
+        found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
+
+
+def test_folders_that_the_dynamic_linker_leaves_out(
+    dev: Path, driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_library(driver / "mine/libcuda.so.1")
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/{'x' * 300};{driver / 'mine'}:/nowhere")
+    access = gpu_access([], dev)
+    assert isinstance(access, GpuAccess)
+    sources = {bind.destination: bind.source for bind in access.binds}
+    assert sources["/usr/local/nvidia/lib64/libcuda.so.1"] == driver / "mine/libcuda.so.1"
 
 
 @pytest.mark.parametrize(
@@ -534,7 +570,7 @@ def test_cdi_reaches_the_program(
     spec = {
         "kind": KIND,
         "containerEdits": {
-            "env": ["GIVEN=by CDI", "OMP_NUM_THREADS=7"],
+            "env": ["GIVEN=by CDI", "MINE=its own"],
             "additionalGids": [4711],
             "mounts": [
                 {"hostPath": "tmpfs", "containerPath": "/run/memory", "type": "tmpfs"},
@@ -569,13 +605,15 @@ def test_cdi_reaches_the_program(
     cat /usr/lib/gpu/libcuda.so.1
     echo written > /run/gpu
     echo x 2>/dev/null > /usr/lib/gpu/libcuda.so.1 || echo read-only
-    echo $GIVEN $OMP_NUM_THREADS
+    echo $GIVEN $MINE $CUDA_VISIBLE_DEVICES
     [[ $(< /proc/mounts) == *"tmpfs /run/memory tmpfs "* ]] && echo kept > /run/memory/f && cat /run/memory/f
     id -G
     """
-    assert shell(*image, script, access) == 0
+    access = replace(access, env={**access.env, "CUDA_VISIBLE_DEVICES": "0"})
+    # What `-e` gives outranks it.
+    assert shell(*image, script, access, MINE="by name", CUDA_VISIBLE_DEVICES="1") == 0
     *lines, groups = capfd.readouterr().out.splitlines()
-    assert lines == ["zero=0", "the driver", "read-only", "by CDI 7", "kept"]
+    assert lines == ["zero=0", "the driver", "read-only", "by CDI by name 1", "kept"]
     # An ordinary user cannot take a group.
     assert ("4711" in groups.split()) == (os.geteuid() == 0)
     assert socket.read_text() == "written\n"

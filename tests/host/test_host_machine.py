@@ -8,7 +8,7 @@ import pytest
 
 from reprobuild.errors import HostError
 from reprobuild.host import process
-from reprobuild.host.machine import architecture, identity, visible_devices
+from reprobuild.host.machine import architecture, identity, visible_devices, visible_gpus
 
 
 def a_proc(folder: Path) -> Path:
@@ -113,6 +113,31 @@ def test_gpus_that_nobody_can_ask_are_not_known(tmp_path: Path, monkeypatch: pyt
 )
 def test_which_gpus_a_caller_has_chosen(environ: dict[str, str], visible: str | None) -> None:
     assert visible_devices(environ).get("CUDA_VISIBLE_DEVICES") == visible
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("0", ["0"]),
+        ("2,0", ["2", "0"]),
+        ("1gpu2, 2ampere", ["1", "2"]),
+        ("+0", ["0"]),
+        ("0x0", ["0"]),
+        ("0;1", ["0"]),
+        ("0,0", []),
+        ("0,00", []),
+        ("1,-1,0", ["1"]),
+        ("GPU-1a,GPU-2b", ["GPU-1a", "GPU-2b"]),
+        ("GPU-1a,0", ["GPU-1a"]),
+        ("GPU-1a,GPU-1a", []),
+        ("MIG-1a", ["MIG-1a"]),
+        ("0,GPU-1a", ["0"]),
+        *((text, []) for text in ("", "-1", "NoDevFiles", "none", " ", ",0", "gpu-1a")),
+        ("9" * 5000, ["9" * 5000]),
+    ],
+)
+def test_a_choice_is_read_as_cuda_reads_it(text: str, left: list[str]) -> None:
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": text}) == left
 
 
 def test_a_boot_that_has_no_name_is_not_known(tmp_path: Path) -> None:

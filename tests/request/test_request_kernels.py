@@ -46,6 +46,11 @@ def test_a_record_gets_into_the_request_and_from_there_into_an_image(tmp_path: P
         ('kernels = "locked"\nkernel-choices = ["../../cpu.json"]', r"is not a \.json file below"),
         ('kernels = "locked"\nkernel-choices = ["bad.json"]', r"bad\.json: not a record of kernel choices"),
         ('kernels = "locked"\nkernel-choices = ["cpu.json", "cpu.json"]', "two records for one kind"),
+        (
+            'kernels = "locked"\nkernel-choices = ["twice.json"]',
+            r"twice\.json: a key is listed more than once",
+        ),
+        ('kernels = "locked"\nkernel-choices = ["nan.json"]', r"nan\.json: .*NaN"),
         ('kernels = "locked"\nkernel-choices = [3]', "expected text in quotes"),
     ],
 )
@@ -53,5 +58,7 @@ def test_what_is_not_valid_is_named(more: str, words: str, tmp_path: Path) -> No
     file = written(tmp_path, more)
     (tmp_path / "envs/cpu.json").write_text(json.dumps(RECORD))
     (tmp_path / "envs/bad.json").write_text("{}")
+    (tmp_path / "envs/twice.json").write_text('{"schema": 1, "schema": 1}')
+    (tmp_path / "envs/nan.json").write_text('{"schema": NaN}')
     with pytest.raises(RequestError, match=words):
         read_env(str(file))

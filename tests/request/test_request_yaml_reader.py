@@ -34,6 +34,7 @@ WIDE_MERGES = f"a: &a {{{', '.join(f'k{n}: 1' for n in range(1000))}}}\n" + "".j
         ("a: 2024-13-45", "month must be in"),
         ("!!python/object/apply:os.system [true]", "could not determine a constructor"),
         ("a: 'b", "found unexpected end of stream"),
+        ("a: 1\nb: {c: 1, d: 2, c: 3}", "line 2: the key 'c' is there twice"),
         ("a: \x00", "special characters are not allowed"),
     ],
     ids=lambda each: each[:12],
@@ -59,6 +60,13 @@ def test_merges_of_merges_are_refused_or_cost_nothing() -> None:
 def test_the_earlier_of_merged_mappings_counts() -> None:
     """https://yaml.org/type/merge.html; PyYAML 6.0.4 takes the later."""
     assert load_yaml("one: &one {key: 1}\ntwo: &two {key: 2}\nboth: {<<: [*one, *two]}")["both"] == {"key": 1}
+
+
+def test_a_key_beside_a_merged_one_is_not_there_twice() -> None:
+    """Also where the mapping is used again."""
+    assert load_yaml("base: &b {x: 1}\na: &a\n  <<: *b\n  x: 2\nagain: *a\nmore: {<<: *a, x: 3}") == {
+        "base": {"x": 1}, "a": {"x": 2}, "again": {"x": 2}, "more": {"x": 3}
+    }  # fmt: skip
 
 
 def test_aliases_within_reason() -> None:

@@ -21,8 +21,8 @@ from support.reports import fingerprint
 FOLDER = Path(__file__).parents[1] / "golden/gpu"
 
 
-def the_report(name: str, **gpu: object) -> SelfTestReport:
-    table: dict[str, Any] = json.loads((FOLDER / f"h100-{name}.json").read_bytes())
+def the_report(which: str, /, **gpu: object) -> SelfTestReport:
+    table: dict[str, Any] = json.loads((FOLDER / f"h100-{which}.json").read_bytes())
     table["scope"]["gpu"] |= gpu
     for check in table["checks"]:
         check["fingerprint"] = fingerprint(check["results"])  # of those that trimming left
@@ -58,9 +58,10 @@ def test_a_report_agrees_with_itself_and_not_with_another_kind() -> None:
     for key in told:
         states = {e.state for e in compare(found, the_report("battery", **{key: 1})) if e.device == "cuda"}
         assert states == {"not comparable"}, key
-    unknown = the_report("battery", driver=None)
-    states = {each.state for each in compare(unknown, unknown) if each.device == "cuda"}
-    assert states == {"not comparable"}
+    for key in ("driver", "name", "sm_count"):
+        unknown = the_report("battery", **{key: None})
+        states = {each.state for each in compare(unknown, unknown) if each.device == "cuda"}
+        assert states == {"not comparable"}, key
 
 
 @pytest.mark.parametrize(("other", "kinds"), [({}, 1), ({"power_limit_mw": 500_000}, 2)])

@@ -173,7 +173,12 @@ class OciEngine:
             writable=True,
             network="host" if options.network else "none",
         )
-        return task if options.gpu is None else _with_gpu(task, options.gpu)
+        if options.gpu is None:
+            return task
+        # What the user gives by name outranks the machine's.
+        given = options.env.keys() - {"LD_LIBRARY_PATH"}
+        env = {name: value for name, value in options.gpu.env.items() if name not in given}
+        return _with_gpu(task, replace(options.gpu, env=env))
 
     def _config(self, digest: str) -> Mapping[str, Any]:
         config: Mapping[str, Any] = self.images.config(digest)["config"]

@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import HostError
 from ..host import process
 from ..host.home import open_regular
-from ..host.machine import visible_devices
+from ..host.machine import visible_devices, visible_gpus
 from ..host.sandbox import Bind, Device, is_device
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
 from ..request.json_reader import load_json
@@ -44,6 +44,8 @@ _NEEDED = {
 """What every CUDA program opens beside its GPU, and what to do where it is missing."""
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
+_OF_DRIVER = ("NVIDIA_VISIBLE_", "NVIDIA_DRIVER_", "CUDA_VISIBLE_", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH")
+"""Variables that say which GPUs, and where the driver's libraries are."""
 _TMPFS_BYTES = 64 << 20
 _LARGEST = 8 << 20
 """Bytes of a CDI file; those of `nvidia-ctk` have some 30,000."""
@@ -66,7 +68,17 @@ class GpuAccess:
     """Further groups of the program."""
 
     def env_over(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return these variables for an image that has some of its own: library folders go behind its own."""
+        """Return these variables for an image that has some of its own: library folders go behind its own.
+
+        Raises `HostError` for one that would replace a variable of the image.
+        """
+        for name in sorted(self.env.keys() & own.keys()):
+            if not name.startswith(_OF_DRIVER) and own[name] != self.env[name]:
+                raise HostError(
+                    f"the CDI file for {KIND} sets {name} to {shown(self.env[name])}, which is"
+                    f" {shown(own[name])} in the image",
+                    hint="take it out of the file's env, or use --gpu off",
+                )
         name = "LD_LIBRARY_PATH"
         both = {name: f"{own[name]}:{self.env[name]}"} if own.get(name) and name in self.env else {}
         return {**self.env, **both}
@@ -81,12 +93,12 @@ def gpu_access(
     specification for them that cannot be read.
     """
     visible = visible_devices()
-    # The first that is not valid hides all after it (CUDA C++ Programming Guide); Slurm's word is NoDevFiles.
-    if not re.fullmatch(r"\d+|(GPU|MIG)-.+", _first(visible)):
+    if not visible_gpus(visible):
         return _hidden(visible, "which hides all GPUs of this machine")
     devices = _cdi_devices(cdi_folders)
     if devices:
-        return _from_cdi(devices, visible)
+        access = _from_cdi(devices, visible)
+        return _beyond([Path(device.path) for device in access.devices], visible) or access
     return _by_nodes(dev, proc, visible)
 
 
@@ -123,10 +135,9 @@ def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | 
 
 def _problem_of_nodes(dev: Path, nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
     """Return why a CUDA program could not open what it needs, or None."""
-    gpus = [node for node in nodes if re.fullmatch(r"nvidia\d+", node.name)]
-    count = len(gpus)
-    if _first(visible).isdecimal() and int(_first(visible)) >= count:
-        return _hidden(visible, f"but this machine has {count} GPU{'s' * (count > 1)}, counted from 0")
+    gpus = _gpus_of(nodes)
+    if (problem := _beyond(nodes, visible)) is not None:
+        return problem
     for name, remedy in _NEEDED.items():
         if dev / name not in nodes:
             return f"{dev / name} is missing: {remedy}"
@@ -140,8 +151,17 @@ def _problem_of_nodes(dev: Path, nodes: Sequence[Path], visible: Mapping[str, st
     )
 
 
-def _first(visible: Mapping[str, str]) -> str:
-    return visible.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+def _gpus_of(nodes: Sequence[Path]) -> list[Path]:
+    return [node for node in nodes if re.fullmatch(r"nvidia\d+", node.name)]
+
+
+def _beyond(nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
+    """Return why the caller's choice is none of the GPUs of these nodes, or None; MIG's are counted apart."""
+    count, first = len(_gpus_of(nodes)), visible_gpus(visible)[0]
+    divided = any("nvidia-caps" in node.parts for node in nodes)
+    if not count or divided or not first.isdecimal() or (len(first) < 9 and int(first) < count):
+        return None
+    return _hidden(visible, f"but this machine has {count} GPU{'s' * (count > 1)}, counted from 0")
 
 
 def _hidden(visible: Mapping[str, str], why: str) -> str:
@@ -187,7 +207,7 @@ def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
     found: dict[str, _CdiDevice] = {}
     for folder in folders:
         here: dict[str, _CdiDevice] = {}
-        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml"), *folder.glob("*.json")]):
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.json")]):  # no other ending (SPEC.md)
             spec = _read(path)
             if spec.get("kind") != KIND:
                 continue
@@ -233,7 +253,7 @@ def _name(device: JsonTable) -> str:
 
 def _driver_libraries() -> dict[str, Path]:
     """Return the driver's libraries by name, the first that the dynamic linker would find."""
-    own = [Path(text) for text in os.environ.get("LD_LIBRARY_PATH", "").split(":") if text]
+    own = [Path(text) for text in re.split("[:;]", os.environ.get("LD_LIBRARY_PATH", "")) if text]
     found: dict[str, Path] = {}
     # The toolkit's stubs of libcuda are for linking alone.
     for folder in (each for each in own if each.name != "stubs"):
@@ -245,7 +265,10 @@ def _driver_libraries() -> dict[str, Path]:
 
 
 def _libraries_in(folder: Path) -> dict[str, Path]:
-    files = folder.glob("lib*.so.*") if folder.is_dir() else ()
+    try:
+        files = [*folder.glob("lib*.so.*")] if folder.is_dir() else []
+    except OSError:  # the dynamic linker goes on without it, too
+        return {}
     return {each.name: each for each in files if _DRIVER_LIBRARIES.fullmatch(each.name) and _is_ours(each)}
 
 
@@ -343,7 +366,7 @@ def _merged(edits: Iterable[JsonTable]) -> GpuAccess:
     hooks: dict[str, list[Mapping[str, Any]]] = {}
     for edit in edits:
         for node in map(_without_null, edit.tables("deviceNodes", default=())):
-            path = _path(node, "path")
+            path = _free_path(node, "path")
             devices[path] = Device(path=path, source=Path(_path(node, "hostPath", path) or path))
         for mount in map(_without_null, edit.tables("mounts", default=())):
             target = _free_path(mount, "containerPath")
@@ -383,7 +406,7 @@ def _free_path(table: JsonTable, key: str) -> str:
     place = posixpath.normpath(f"/{value.lstrip('/')}").rstrip("/")
     for own in (SITE_PREFIX, OWN_FOLDER):
         if f"{own}/".startswith(f"{place}/") or place.startswith(f"{own}/"):
-            raise table.bad(key, f"a mount at {shown(value)} would hide locked files of {own}")
+            raise table.bad(key, f"what is at {shown(value)} would hide locked files of {own}")
     return value
 
 

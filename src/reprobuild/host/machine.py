@@ -67,6 +67,27 @@ def visible_devices(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return chosen
 
 
+def visible_gpus(visible: Mapping[str, str]) -> list[str]:
+    """Return the numbers or UUIDs of the GPUs that `visible_devices` leaves; of all, the first alone.
+
+    As CUDA reads ``CUDA_VISIBLE_DEVICES``: a number may have more behind it, the first that is not valid
+    hides all after it, such as Slurm's NoDevFiles, and none is left where one is there twice (CUDA C++
+    Programming Guide; torch/cuda/__init__.py, _parse_visible_devices).
+    """
+    text = visible.get("CUDA_VISIBLE_DEVICES", "0")
+    prefix = text[:4] if text.startswith(("GPU-", "MIG-")) else ""
+    found: list[str] = []
+    for word in text.split(","):
+        number = re.match(r"\s*\+?([0-9]+)", word)
+        each = word.strip() if prefix else (number[1].lstrip("0") or "0") if number else ""
+        if each in found:
+            return []
+        if not each.startswith(prefix) or not each:
+            break
+        found.append(each)
+    return found
+
+
 def architecture() -> str:
     """Return Debian's name of this machine: ``amd64`` or ``arm64``. Raises `HostError` on any other."""
     machine = platform.machine()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..in_image.kernels import records, told
+from .json_reader import load_json
 from .table import Table, TableError
 
 MOST = 2 << 20
@@ -58,9 +59,11 @@ def _content(text: str) -> str:
 def canonical(text: str, where: str) -> list[str]:
     """Return the records in a file, each as its canonical text. Raises `TableError`."""
     try:
+        load_json(text)  # stricter: no key twice, no NaN
         found = records(text, where)
     except ValueError as error:
-        raise TableError(str(error), "make it with `reprobuild run --record-kernels FILE IMAGE`") from None
+        reason = str(error) if str(error).startswith(where) else f"{where}: {error}"
+        raise TableError(reason, "make it with `reprobuild run --record-kernels FILE IMAGE`") from None
     return [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in found]
 
 

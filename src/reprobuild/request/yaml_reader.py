@@ -17,18 +17,34 @@ MOST_VALUES = 1_000_000
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's, with a bound on what merge keys (``<<``) copy, each alias's content every time."""
+    """PyYAML's, without keys that are there twice, of which it drops the first.
+
+    With a bound on what merge keys (``<<``) copy, each alias's content every time.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._merged = 0
+        self._flat: set[int] = set()
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Resolve the merge keys of a mapping; PyYAML calls this for every mapping."""
+        if id(node) not in self._flat:  # afterwards it has the merged keys beside its own
+            self._flat.add(id(node))
+            _hold_once(node)
         super().flatten_mapping(node)
         self._merged += len(node.value)
         if self._merged > MOST_VALUES:
             raise ValueError(f"it has more than {MOST_VALUES:,} values, with its merge keys written out")
+
+
+def _hold_once(node: yaml.MappingNode) -> None:
+    seen = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+            if (key.tag, key.value) in seen:
+                raise ValueError(f"line {key.start_mark.line + 1}: the key {key.value[:80]!r} is there twice")
+            seen.add((key.tag, key.value))
 
 
 def load_yaml(text: str) -> Any:

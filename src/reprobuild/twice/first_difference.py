@@ -80,12 +80,15 @@ def machine_of(streams: Sequence[Stream]) -> dict[str, str]:
 
 
 def kinds_apart(one: Mapping[str, str], other: Mapping[str, str], word: str) -> tuple[str, ...]:
-    """Return what differs between two kinds: ``threads 1, here 2``, with ``word`` before the other."""
+    """Return what differs between two kinds: ``threads 1, here 2``, with ``word`` before the other.
+
+    A driver that is unknown on both sides may be another one.
+    """
     return tuple(
         f"{name} {one.get(name, 'unknown')}, {word} {other.get(name, 'unknown')}"
         for name in sorted(one.keys() | other.keys())
         if one.get(name) != other.get(name)
-    )
+    ) + ("driver unknown",) * ("GPU" in one and not one.get("driver") and not other.get("driver"))
 
 
 def pairs(one: Sequence[Stream], other: Sequence[Stream]) -> list[tuple[Stream | None, Stream | None]]:
