@@ -470,6 +470,14 @@ def test_a_node_may_not_hide_a_locked_file(cdi: Path) -> None:
         found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
 
 
+def test_a_cache_that_is_older_than_the_driver(dev: Path, driver: Path) -> None:
+    program = driver / "bin/ldconfig"
+    program.write_text(program.read_text().replace(str(driver), "/nowhere"))
+    access = gpu_access([], dev)
+    assert isinstance(access, str)
+    assert "libcuda.so.1 was not found by ldconfig" in access
+
+
 def test_folders_that_the_dynamic_linker_leaves_out(
     dev: Path, driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,10 +70,10 @@ def test_it_changes_with_what_is_set_of_the_gpus(tmp_path: Path, monkeypatch: py
     (proc / "driver/nvidia/capabilities/gpu0/mig/gi1").mkdir(parents=True)
     (proc / "driver/nvidia/capabilities/gpu0/mig/gi1/access").touch()
     seen.append(identity(proc))
-    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH"):
         monkeypatch.setenv(name, "1")
         seen.append(identity(proc))
-    assert len(set(seen)) == len(seen) == 6
+    assert len(set(seen)) == len(seen) == 7
     program.write_text(f"#!/bin/sh\necho $1 > {tmp_path}/asked\n")
     identity(proc)
     asked = {"uuid", "driver_version", "ecc.mode.current", "mig.mode.current", "compute_mode", "power.limit"}

@@ -53,6 +53,9 @@ def test_a_driver_older_than_its_cuda_needs() -> None:
         ("9.0", "sm_90a", True),
         ("10.0", "compute_90a", False),
         ("10.3", "sm_100f", True),
+        ("10.3", "compute_100f", True),
+        ("12.0", "compute_100f", False),
+        ("12.0", "compute_100", True),
         ("8.7", "sm_80 sm_86 sm_90", False),  # Jetson Orin
         ("8.7", "sm_80 compute_80", True),
         ("8.7", "sm_87", True),

@@ -291,7 +291,8 @@ def _known_to_ldconfig() -> dict[str, Path]:
     for line in os.fsdecode(listing).splitlines():
         name, _, path = line.strip().partition(" => ")
         base, _, kind = name.partition(" ")
-        if path and "x86-64" in kind + "x86-64" * ("AArch64" in kind) and _DRIVER_LIBRARIES.fullmatch(base):
+        ours = "x86-64" in kind + "x86-64" * ("AArch64" in kind) and _DRIVER_LIBRARIES.fullmatch(base)
+        if path and ours and Path(path).exists():  # the cache may be older than the driver
             found.setdefault(base, Path(path))
     return found
 

@@ -40,7 +40,7 @@ def identity(proc: Path = Path("/proc"), dev: Path = Path("/dev")) -> str | None
 
 
 def _gpu_settings(proc: Path, dev: Path) -> str:
-    """Return what may change of the GPUs without a restart, like ECC, MIG and its slices.
+    """Return what may change of the GPUs without a restart, like ECC, MIG, its slices and libraries.
 
     Raises `OSError` where there are GPUs, and no nvidia-smi to ask.
     """
@@ -51,7 +51,9 @@ def _gpu_settings(proc: Path, dev: Path) -> str:
     if program is None:
         raise FileNotFoundError("nvidia-smi")
     query = [program, f"--query-gpu={_SETTINGS}", "--format=csv,noheader"]
-    return repr((slices, process.run(query, timeout=30).stdout))
+    # The first driver library of that name there is taken, such as that of cuda-compat.
+    folders = os.environ.get("LD_LIBRARY_PATH", "")
+    return repr((slices, folders, process.run(query, timeout=30).stdout))
 
 
 def visible_devices(environ: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -93,7 +93,7 @@ def _runs(architecture: str, major: int, minor: int) -> bool:
         return code == gpu
     if kind == "sm" and _BOARDS & {code, gpu}:
         return gpu == code or (code, gpu) == ((10, 1), (11, 0))  # one GPU, renamed in CUDA 13
-    if kind == "sm":
+    if kind == "sm" or exact == "f":  # code of a family, also as PTX
         return of_major == major and of_minor <= minor
     return code <= gpu
 
