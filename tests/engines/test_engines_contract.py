@@ -41,7 +41,7 @@ from reprobuild.pipeline.workspace import read_lock
 from reprobuild.verify.find import tree_of
 from support import ranks
 from support.bench import NAME, Bench
-from support.engines import Site, old_docker, podman
+from support.engines import ENGINES, Site, running
 from support.forwarding import forwarded
 from support.locks import LOCK
 from support.proxy import relayed, serve_proxy
@@ -65,17 +65,11 @@ except BlockingIOError:
     pass
 print(count)
 """
-ENGINES = ("docker-20.10", "docker-26.1", "podman")
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    if request.param == "docker-26.1":
-        yield request.getfixturevalue("docker26")
-        return
-    start = old_docker if request.param == "docker-20.10" else podman
-    with start(tmp_path_factory.mktemp("engine") / "site") as site:
-        yield site
+    yield from running(request, tmp_path_factory.mktemp("engine") / "site")
 
 
 @pytest.fixture(scope="module")

@@ -91,6 +91,8 @@ from random import Random
 own = Random()
 def name():
     return own.choice("abc")
+def number():
+    return Random().randrange(10**9)  # a new one each time, often at the last one's address
 """
 PROGRAM = """
 import sys
@@ -107,8 +109,9 @@ else:
     sources.install(watcher, kept)
 import faked
 drawn = [faked.name() for _ in range(40)]
+new = {faked.number() for _ in range(40)} if len(sys.argv) > 4 else ()
 if len(sys.argv) > 3:
-    print(*drawn)
+    print(*drawn, *new)
 """
 
 
@@ -125,3 +128,7 @@ def test_draws_from_a_librarys_own_generator_have_the_line_of_the_program(tmp_pa
     pinned = [subprocess.run([*command, str(line)], capture_output=True, check=True).stdout for _ in range(2)]
     assert pinned[0] == pinned[1]
     assert len(set(pinned[0].split())) > 1
+    command += [str(line + 1), "new"]
+    new = [subprocess.run(command, capture_output=True, check=True).stdout.split()[40:] for _ in range(2)]
+    assert new[0] == new[1]
+    assert len(new[0]) == 1, "each is seeded the same"

@@ -21,7 +21,7 @@ from reprobuild.errors import ImageError
 from reprobuild.oci.file_tree import REPLACED, read_tree
 from reprobuild.oci.stream import archive_members
 from reprobuild.oci.tar_writer import Record
-from support.engines import Site, old_docker, podman
+from support.engines import ENGINES, Site, running
 from support.odd_layers import NAMED, Layers, Shown, archive, drawn, exported, mounted
 
 pytest_plugins = ["support.shared"]
@@ -62,14 +62,9 @@ def shown(record: Record) -> tuple[str, int, str, str, str]:
     return record.kind, record.mode, record.owner, content, record.attributes
 
 
-@pytest.fixture(scope="module", params=("docker-20.10", "docker-26.1", "podman"))
+@pytest.fixture(scope="module", params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    if request.param == "docker-26.1":
-        yield request.getfixturevalue("docker26")
-        return
-    start = old_docker if request.param == "docker-20.10" else podman
-    with start(tmp_path_factory.mktemp("engine") / "site") as site:
-        yield site
+    yield from running(request, tmp_path_factory.mktemp("engine") / "site")
 
 
 def test_what_our_reader_reads_is_what_an_engine_unpacks(

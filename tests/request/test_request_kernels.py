@@ -48,7 +48,7 @@ def test_a_record_gets_into_the_request_and_from_there_into_an_image(tmp_path: P
         ('kernels = "locked"\nkernel-choices = ["cpu.json", "cpu.json"]', "two records for one kind"),
         (
             'kernels = "locked"\nkernel-choices = ["twice.json"]',
-            r"twice\.json: a key is listed more",
+            r"twice\.json: not valid JSON: a key is",
         ),
         ('kernels = "locked"\nkernel-choices = ["nan.json"]', r"nan\.json: .*NaN"),
         ('kernels = "locked"\nkernel-choices = [3]', "expected text in quotes"),

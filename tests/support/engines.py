@@ -97,6 +97,19 @@ def needs_root() -> None:
         missing("starting a container engine for a test takes root")
 
 
+ENGINES = ("docker-20.10", "docker-26.1", "podman")
+
+
+def running(request: pytest.FixtureRequest, folder: Path) -> Iterator[Site]:
+    """Run the engine that is the fixture's parameter, one of `ENGINES`; docker-26.1 is a fixture itself."""
+    if request.param == "docker-26.1":
+        yield request.getfixturevalue("docker26")
+        return
+    start = old_docker if request.param == "docker-20.10" else podman
+    with start(folder) as site:
+        yield site
+
+
 @contextmanager
 def old_docker(folder: Path) -> Iterator[Site]:
     """Docker 20.10 of Debian 12, whose builder is the old one."""

@@ -156,7 +156,10 @@ def _gpus_of(nodes: Sequence[Path]) -> list[Path]:
 
 
 def _beyond(nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
-    """Return why the caller's choice is none of the GPUs of these nodes, or None; MIG's are counted apart."""
+    """Return why the caller's choice names none of the GPUs of these nodes, or None.
+
+    None as well where a GPU is divided: the slices of MIG have numbers of their own.
+    """
     count, first = len(_gpus_of(nodes)), visible_gpus(visible)[0]
     divided = any("nvidia-caps" in node.parts for node in nodes)
     if not count or divided or not first.isdecimal() or (len(first) < 9 and int(first) < count):

@@ -70,7 +70,7 @@ def visible_devices(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def visible_gpus(visible: Mapping[str, str]) -> list[str]:
-    """Return the numbers or UUIDs of the GPUs that `visible_devices` leaves; of all, the first alone.
+    """Return the numbers or UUIDs of the GPUs that `visible_devices` leaves; ``0`` where it says nothing.
 
     As CUDA reads ``CUDA_VISIBLE_DEVICES``: a number may have more behind it, the first that is not valid
     hides all after it, such as Slurm's NoDevFiles, and none is left where one is there twice (CUDA C++

@@ -16,6 +16,9 @@ MOST = 2 << 20
 """Characters of all records of a request; that of a program with 60 products on a GPU has some 200,000."""
 
 
+_ANEW = "make it with `reprobuild run --record-kernels FILE IMAGE`"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kernels:
     """Settings of a request for kernels that are chosen by timing."""
@@ -60,10 +63,12 @@ def canonical(text: str, where: str) -> list[str]:
     """Return the records in a file, each as its canonical text. Raises `TableError`."""
     try:
         load_json(text)  # stricter: no key twice, no NaN
+    except ValueError as error:
+        raise TableError(f"{where}: not valid JSON: {error}", _ANEW) from None
+    try:
         found = records(text, where)
     except ValueError as error:
-        reason = str(error) if str(error).startswith(where) else f"{where}: {error}"
-        raise TableError(reason, "make it with `reprobuild run --record-kernels FILE IMAGE`") from None
+        raise TableError(str(error), _ANEW) from None
     return [json.dumps(each, sort_keys=True, separators=(",", ":")) for each in found]
 
 

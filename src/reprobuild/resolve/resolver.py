@@ -45,10 +45,8 @@ __all__ = ["Upgrade", "resolve", "resolve_platforms"]
 
 _NO_TIME = int(datetime(1980, 1, 1, tzinfo=UTC).timestamp())
 """The epoch where no wheel has a time and the request no date: the oldest that a zip file can hold."""
-
-
 _WHEELS_AT_ONCE = 16
-
+"""Threads that read the ends of wheels, which mostly wait."""
 _Found = tuple[tuple[CondaPackage, ...], tuple[PythonPackage, ...], tuple[str, ...], BuildFiles]
 
 

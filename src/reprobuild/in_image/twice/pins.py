@@ -113,9 +113,9 @@ class Pins(recorded.Sources):
     def _drawn(self, owner: str, inner: Any, given: Any, named: Any) -> Any:
         """Draw from the generator in a state of this experiment's, and put its own state back."""
         if owner == "random.Random":  # a library's own
-            generator, key = inner.__self__, f"{owner} {id(inner.__self__)}"
-            if key not in self._states:
-                self._states[key] = generator.seed(0)
+            own = vars(inner.__self__)  # not by its address, which the next one may have
+            if "_reprobuild_seeded" not in own:
+                own["_reprobuild_seeded"] = inner.__self__.seed(0)
             return inner(*given, **named)
         module = sys.modules[owner]
         numpy = owner == "numpy.random"

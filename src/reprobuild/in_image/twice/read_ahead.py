@@ -15,12 +15,12 @@ class ReadAhead(threading.local):
     def __init__(self) -> None:
         self._read: deque[tuple[str, str, str]] = deque(maxlen=MOST)
 
-    def is_in_order(self, batch: tuple[str, str, str]) -> bool:
-        """Return whether a batch belongs where it came; keep it otherwise."""
+    def keep(self, batch: tuple[str, str, str]) -> bool:
+        """Keep a batch, and return True; False in the main thread, whose batches belong where they come."""
         if threading.current_thread() is threading.main_thread():
-            return True
+            return False
         self._read.append(batch)
-        return False
+        return True
 
     def take(self) -> list[tuple[str, str, str]]:
         """Return what this thread has read, before something that it computes, and forget it."""

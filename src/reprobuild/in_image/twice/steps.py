@@ -93,7 +93,7 @@ class Recorder:
     def batch(self, value: Any) -> None:
         """A DataLoader gave a batch."""
         digest, rows = digests.of_value(self._torch, value), digests.rows(self._torch, value, MOST_ROWS)
-        if self._ahead.is_in_order(("batch", digest.hex(), rows)):
+        if not self._ahead.keep(("batch", digest.hex(), rows)):
             self._part("batch", digest.hex(), rows)
 
     def before_module(self, module: Any, arguments: Any) -> None:
