@@ -112,6 +112,19 @@ def test_more_than_twelve_places_may_ask_for_the_date() -> None:
     assert 29.0 in {item.value for item in _spans(sites)}
 
 
+def test_a_message_of_a_log_tells_where_its_measured_numbers_stand(tmp_path: Path) -> None:
+    message = "a\nstep 1: took \x0212\x03 s, \x02   3\x03 in all\nscore 12"
+    kept(tmp_path, "1", "", "MainProcess", sites=[["message", "train.py", 7, 1, [message], []]])
+    evidence = read(tmp_path)
+    for before in ("", "12:00:01 INFO "):
+        line = f"{before}step 1: took 12 s,    3 in all"
+        found = [(line[begin:end], item.site[0]) for begin, end, item in evidence.written_in(line)]
+        assert found == [("12", "message 0"), ("   3", "message 1")]
+    assert not evidence.written_in("score 12")
+    assert not evidence.written_in("step 1: took 13 s,    3 in all")
+    assert not evidence.items
+
+
 def test_a_whole_duration_is_told_in_hours_minutes_and_seconds(tmp_path: Path) -> None:
     kept(tmp_path, "1", "", "MainProcess", sites=[["whole", "train.py", 3, 2, [3725, 59], []]])
     told = {(item.site[0], item.at): item.value for item in read(tmp_path).items if item.site[0] != "whole"}

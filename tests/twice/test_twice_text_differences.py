@@ -55,6 +55,25 @@ def test_a_result_of_one_digit_counts_beside_durations_of_one(tmp_path: Path) ->
     assert "parts" in map(verdict, found)
 
 
+@pytest.mark.parametrize("score", range(2))
+def test_of_a_logged_message_the_measured_number_alone_may_differ(score: int) -> None:
+    """One that differs in one line, by one: by itself it could be anything."""
+    sides, logs = [], []
+    for last, result in ((0, 0), (1, score)):
+        walls = [0] * 7 + [last]
+        logs.append([f"INFO step {at}: wall {wall} errors {result * wall}" for at, wall in enumerate(walls)])
+        sides.append(
+            Evidence(
+                messages={
+                    line[5:]: [(13, 14, Item(("message 0", "train.py", 3, 0), line, at, 7 - at))]
+                    for at, line in enumerate(logs[-1])
+                }
+            )
+        )
+    number, _ = Texts(*sides).compare(logs[0], logs[1], "standard error", many=False)
+    assert number == (7 if score else None)
+
+
 def test_dates_of_a_program_s_own_classes_do_not_fail(tmp_path: Path) -> None:
     found = ran("of_classes", tmp_path)
     assert (found.runs[0].status, found.runs[0].stdout[0]) == (0, "True True"), found.runs[0].last

@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -45,6 +45,10 @@ _MOST_MOMENTS = 64
 _MOST_SPANS = 100_000
 """Such differences, of all places together."""
 _MOST_CUT_OFF = 1000
+_LONGEST_LINE = 4000
+"""Characters of a line, from the first on, at which a message of a log may begin."""
+_MARKED = re.compile("\x02([^\x02\x03]*)\x03")
+"""A measured number in a message, as the recorder keeps it."""
 
 SiteKey = tuple[str, str, int, int]
 """What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
@@ -78,6 +82,8 @@ class Evidence:
     items: Sequence[Item] = ()
     several: bool = False
     """Whether processes ran side by side that the program made itself, as multiprocessing does."""
+    messages: Mapping[str, Sequence[tuple[int, int, Item]]] = field(default_factory=dict)
+    """Messages of a log → where measured numbers stand in them: from, to, and which one it is."""
     alone: frozenset[str] = frozenset()
     """The streams that one process at most wrote to, as far as Python's own writing tells."""
 
@@ -89,6 +95,14 @@ class Evidence:
             if isinstance(item.value, str):
                 found[item.value.strip().lstrip("+-").rstrip("%")].append(item)
         return found
+
+    def written_in(self, line: str) -> list[tuple[int, int, Item]]:
+        """Return where measured numbers stand in a line that ends with a message of a log."""
+        if self.messages:
+            for start in range(min(len(line), _LONGEST_LINE)):
+                if (spans := self.messages.get(line[start:])) is not None:
+                    return [(start + begin, start + end, item) for begin, end, item in spans]
+        return []
 
     @cached_property
     def _sorted_texts(self) -> list[str]:
@@ -221,6 +235,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             names["pool workers"] += [process_name] if of_pool else []
             for key, items in _sites(table["sites"], process):
                 values[key] += items
+    messages = _messages([values.pop(key) for key in [*values] if key[0] == "message"])
     items = [item for each in values.values() for item in (*each, *_together(each))]
     items += _spans(values)
     items += _of_minutes(values)
@@ -228,7 +243,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
         alone = _alone(writers)
     return Evidence(
         began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
-        names=limits.bounded_names(names), items=items,
+        names=limits.bounded_names(names), items=items, messages=messages,
         several=several, alone=alone,
     )  # fmt: skip
 
@@ -280,6 +295,26 @@ def _sites(sites: Any, process: int) -> Iterator[tuple[SiteKey, list[Item]]]:
             if kept is not None:
                 items.append(Item(key, kept, limits.count(at), limits.count(whole - 1 - at), process))
         yield key, items
+
+
+def _messages(sites: Iterable[Sequence[Item]]) -> dict[str, list[tuple[int, int, Item]]]:
+    """Return each line of each kept message, with where its measured numbers stand."""
+    found: dict[str, list[tuple[int, int, Item]]] = defaultdict(list)
+    for items in sites:
+        for item in items:
+            number = 0
+            for line in str(item.value).split("\n"):
+                spans, taken = [], 0
+                for match in _MARKED.finditer(line):
+                    begin = match.start() - taken
+                    kind, file, at, which = item.site
+                    site = (f"{kind} {number}", file, at, which)
+                    spans.append((begin, begin + len(match[1]), replace(item, site=site)))
+                    taken += 2
+                    number += 1
+                if spans:
+                    found[_MARKED.sub(r"\1", line)] += spans
+    return found
 
 
 def _together(items: Sequence[Item]) -> list[Item]:

@@ -198,6 +198,8 @@ class Texts:
             return x.kind if x.kind not in _COUNTED else x.key
         if any(token.kind not in (*_COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
+        if any(a.site == b.site and (a.at == b.at or a.left == b.left) for a in x.written for b in y.written):
+            return "duration or speed"
         number = _Number((x, y), (lines[0], lines[1]), redrawn, of_measure)
         for key in self._candidates(number, free=True):
             return self._use(key, number)

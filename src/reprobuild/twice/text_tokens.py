@@ -38,6 +38,8 @@ class Token:
     text: str
     key: str
     """What it is by itself, as evidence of its run says; empty: nothing is known."""
+    written: tuple[Item, ...] = ()
+    """The measured numbers that a log wrote at this very place of a message."""
 
 
 def general(text: str, evidence: Evidence) -> str:
@@ -60,6 +62,7 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
     """Return a line in pieces, each with what is known of it by this run's evidence alone."""
     found: list[Token] = []
     at = 0
+    spans = evidence.written_in(line)
     phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
     while match := _TOKEN.match(line, at):
         if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
@@ -94,7 +97,8 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
                 kind = key = "time of day"
             elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
                 kind = key = "address"
-        found.append(Token(kind, text, key))
+        written = tuple(item for begin, end, item in spans if begin <= at and match.end() <= end)
+        found.append(Token(kind, text, key, written))
         at = match.end()
     return found
 

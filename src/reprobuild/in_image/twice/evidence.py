@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 2000
 FORMAT = 3
+MARKS = "\x02\x03"
+"""What a measured number of a kept message stands between."""
+LONGEST_MESSAGE = 2000
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
 )
@@ -192,7 +195,7 @@ def _logging(module: Any) -> None:
 
     inner, time_of = module.PercentStyle._format, module.Formatter.formatTime
     make = module.Logger.makeRecord
-    replaced = re.compile(r"%[-#0 +]*\d*(?:\.\d+)?[hlL]?[a-zA-Z%]")
+    pieces_of = re.compile(r"(%[-#0 +]*\d*(?:\.\d+)?[hlL]?[a-zA-Z%])")
     fields = re.compile(r"%\((?:msecs|relativeCreated)\)[-+ #0-9.]*[dfiosgeuFGE]")
 
     def _format(self: Any, record: Any) -> str:
@@ -210,21 +213,38 @@ def _logging(module: Any) -> None:
     def make_record(self: Any, *given: Any, **named: Any) -> Any:
         if len(given) > 5 and type(given[4]) is str and type(given[5]) is tuple:
             _, _, file, line, message, values = given[:6]
-            _note_written([each for each in replaced.findall(message) if each != "%%"], values, file, line)
+            pieces = [part for part in pieces_of.split(message) if part]
+            _note_message(pieces, values, file, line)
         return make(self, *given, **named)
 
     module.PercentStyle._format, module.Formatter.formatTime = _format, format_time
     module.Logger.makeRecord = make_record
 
 
-def _note_written(fields: list[str], values: tuple[Any, ...], file: str, line: int) -> None:
-    """Keep the texts that ``%`` will make of measured numbers, each for its place in a message."""
+def _note_message(pieces: list[str], values: tuple[Any, ...], file: str, line: int) -> None:
+    """Keep what ``%`` will make of measured numbers, and the message in which they will stand."""
+    fields = [at for at, piece in enumerate(pieces) if piece[0] == "%" and piece != "%%"]
     if len(fields) != len(values):
         return  # a width is given as well, or it fails
-    for number, (field, value) in enumerate(zip(fields, values)):
-        told = measured.plain(value) if field[-1] in "diufFeEgG" else None
+    found = ["%" if piece == "%%" else piece for piece in pieces]
+    known, marks = True, 0
+    for number, (at, value) in enumerate(zip(fields, values)):
+        told = measured.plain(value) if pieces[at][-1] in "diufFeEgG" else None
         if told is not None and abs(told) < 1e300:  # an infinite one is no whole number
-            measured.note_at((f"{file}:{line}", number, "text"), "text", (field % told).strip(), file, line)
+            text = pieces[at] % told
+            measured.note_at((f"{file}:{line}", number, "text"), "text", text.strip(), file, line)
+            found[at] = f"{MARKS[0]}{text}{MARKS[1]}"
+            marks += 1
+        elif type(value) in (str, int, float):
+            try:
+                found[at] = pieces[at] % value
+            except (TypeError, ValueError, OverflowError):
+                known = False
+        else:  # its text may take long, or change something
+            known = False
+    message = "".join(found)
+    if known and marks and len(message) <= LONGEST_MESSAGE and message.count(MARKS[0]) == marks:
+        measured.note_at((f"{file}:{line}", 0, "message"), "message", message, file, line)
 
 
 def _datetime(module: Any) -> None:
