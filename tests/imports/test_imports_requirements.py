@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 
@@ -212,3 +213,26 @@ def test_another_python_than_a_file_was_compiled_for_is_a_warning(tmp_path: Path
         assert (found.python, found.applied) == (None, ())
         says = f"{file}: was compiled for Python 3.{minor}: what only another one needs may be missing in it"
         assert found.ignored == (says,)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("--python-platform windows a.in", "windows"),
+        ("a.in --python-platform=aarch64-apple-darwin -o a.txt", "aarch64-apple-darwin"),
+        ("--python-platform x86_64-unknown-linux-musl a.in", "x86_64-unknown-linux-musl"),
+        ("--python-platform aarch64-linux-android a.in", "aarch64-linux-android"),
+        ("--python-platform riscv64-unknown-linux a.in", "riscv64-unknown-linux"),
+        ("--python-platform linux a.in", None),
+        (f"--python-platform {platform.machine()}-unknown-linux-gnu a.in", None),
+        (f"--python-platform {platform.machine()}-manylinux_2_28 a.in", None),
+        ("--universal --python-platform windows a.in", None),
+    ],
+)
+def test_another_platform_than_a_file_was_compiled_for_is_a_warning(
+    tmp_path: Path, options: str, named: str | None
+) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"{UV_COMPILE.format(options)}six==1.16.0\n")
+    says = f"{file}: was compiled for {named}: what only another platform needs may be missing in it"
+    assert read_import(file).ignored == (() if named is None else (says,))

@@ -74,4 +74,9 @@ def test_a_file_outside_the_repository_gives_no_settings(tmp_path: Path) -> None
     (tmp_path / "uv.toml").write_text(IN_ROOT)
     (tmp_path / "m/.git").mkdir(parents=True)
     (tmp_path / "m/pyproject.toml").write_text(MEMBER)
-    assert read_import(tmp_path / "m/pyproject.toml").exclude_newer is None
+    found = read_import(tmp_path / "m/pyproject.toml")
+    assert found.exclude_newer is None
+    says = f"{tmp_path / 'uv.toml'}: uv takes settings from it, and it is outside of the repository"
+    assert found.ignored == (says,)
+    (tmp_path / "m/uv.toml").write_text("")  # uv looks no further
+    assert read_import(tmp_path / "m/pyproject.toml").ignored == ()

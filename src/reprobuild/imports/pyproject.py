@@ -42,7 +42,7 @@ from .project_files import read_text
 from .project_notes import check_flit, line_on_default_groups, lines_on_other_tools, no_dependencies
 from .setup_files import imported_files, read_setup, same_extra, setup_file_in
 from .target_system import allows, target
-from .uv_settings import with_settings
+from .uv_settings import unread_settings, with_settings
 from .uv_table import check_conflicts, overridden, uv_rules
 
 _MOST_LINES = 100_000
@@ -81,6 +81,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     check_flit(project, tool, file)
     poetry = table_of(tool, "poetry", f"{file}: tool")
     uv, above = with_settings(table_of(tool, "uv", f"{file}: tool"), file)
+    unread = unread_settings(file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
         return _poetry(data, file, poetry, extras, groups, indexes, python)
@@ -152,6 +153,11 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
                 *line_on_default_groups(tool, [*table, *poetrys], groups, file),
             ),
             ignored=(
+                *(
+                    [f"{unread}: uv takes settings from it, and it is outside of the repository"]
+                    if unread
+                    else []
+                ),
                 *rules.ignored,
                 *pdm.ignored,
                 *unused_keys(poetry, file),

@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import RequestError
+from ..host.machine import architecture
 from ..request.model import PYTHONS
 from .addresses import is_address, requirement_at
 from .common import Imported, requirement_of
@@ -58,6 +59,7 @@ _COMPILED_FOR = re.compile(
     r"|uv pip compile\s(?:.*\s)?(?:--python-version|--python|-p)[= ](3\.\d+)"
 )
 """What pip-compile and uv write at the top of a file."""
+_COMPILED_ON = re.compile(r"(?i)uv pip compile\s(?:.*\s)?--python-platform[= ]([\w-]+)")
 _MOST_NAMES = 5
 _MOST_HEAD, _LONGEST = 20, 2000
 """Lines, and characters of each, that are read for how a file was made."""
@@ -133,8 +135,16 @@ def of_compiled(found: Imported, file: Path, given: str | None) -> Imported:
         lambda line: line.startswith("#") or not line.strip(), read_text(file).split("\n")
     )
     text = "\n".join(line[:_LONGEST] for line in itertools.islice(head, _MOST_HEAD))
+    if "--universal" in text:
+        return found
+    platform = _COMPILED_ON.search(text)
+    if platform is not None and not _is_here(platform[1]):
+        line = (
+            f"{file}: was compiled for {platform[1]}: what only another platform needs may be missing in it"
+        )
+        found = replace(found, ignored=(*found.ignored, line))
     form = _COMPILED_FOR.search(text)
-    if form is None or "--universal" in text:
+    if form is None:
         return found
     python = form[1] or form[2]
     if python in PYTHONS and given in (None, python):
@@ -142,6 +152,13 @@ def of_compiled(found: Imported, file: Path, given: str | None) -> Imported:
         return replace(found, python=python, applied=(*found.applied, line))
     line = f"{file}: was compiled for Python {python}: what only another one needs may be missing in it"
     return replace(found, ignored=(*found.ignored, line))
+
+
+def _is_here(platform: str) -> bool:
+    """Whether a platform of uv's is Linux with glibc, on a machine like this."""
+    names = {"amd64": "x86_64", "arm64": "aarch64"}
+    is_linux = re.search("manylinux|linux-gnu|linux$", platform) is not None
+    return platform == "linux" or (is_linux and platform.startswith(names[architecture()]))
 
 
 def _line_on_hashes(reader: _Reader) -> Iterator[str]:

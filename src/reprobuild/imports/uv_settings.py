@@ -62,6 +62,17 @@ def with_settings(uv: Mapping[str, Any], file: Path) -> tuple[Mapping[str, Any],
     return merged, origin if is_other else None
 
 
+def unread_settings(file: Path) -> Path | None:
+    """Return the uv.toml outside of the repository from which uv takes a project's settings; None: none."""
+    if file.name != "pyproject.toml":
+        return None  # a script's
+    top = workspace_root(file) or file.absolute().parent
+    if _settings_from(top) is not None:
+        return None
+    outside = (folder / "uv.toml" for folder in (top, *top.parents))
+    return next((path for path in outside if not is_inside(path) and kind_of(path) == "file"), None)
+
+
 def workspace_root(file: Path) -> Path | None:
     """Return the folder of uv's workspace of which the project of a file is a member; None: of none."""
     found = _workspace_of(file)
