@@ -699,7 +699,9 @@ echo "${report/why/$2 $given}"
 def tested(tmp_path: Path) -> tuple[OciEngine, str]:
     needs("crun")
     home = Home(tmp_path / "home")
-    report = json.dumps(a_report(gpu={"tested": True, "reason": "why"})).encode()
+    report = json.dumps(
+        a_report(gpu={"tested": True, "reason": "why"}, scope={"cpu": {}, "gpu": {"name": "A"}})
+    ).encode()
     files: dict[str, Any] = {"opt/venv/bin/python": PROGRAM.encode(), "opt/reprobuild/report.json": report}
     return OciEngine(Host(home, CONSOLE)), small_image(home, **files)
 

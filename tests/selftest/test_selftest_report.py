@@ -10,7 +10,7 @@ import pytest
 from reprobuild.errors import SelfTestError
 from reprobuild.selftest import report as module
 from reprobuild.selftest.report import SelfTestReport
-from support.reports import DIGEST, a_check, a_report
+from support.reports import DIGEST, NOT_MEASURED, a_check, a_cost, a_report, costs, parse_cost
 
 
 def parse(table: dict[str, Any]) -> SelfTestReport:
@@ -41,6 +41,47 @@ def parse(table: dict[str, Any]) -> SelfTestReport:
 def test_a_field_of_another_type_is_refused(changes: dict[str, Any], place: str) -> None:
     with pytest.raises(SelfTestError, match=f"^self-test report.{place}: .{{1,120}}$"):
         parse(a_report(**changes))
+
+
+TESTED = {"tested": True, "reason": ""}
+UNTESTED = {"tested": False, "reason": "asked for the CPU only"}
+ONE_GPU = {"cpu": {}, "gpu": {"name": "Some GPU"}}
+NO_GPU: dict[str, Any] = {"cpu": {}, "gpu": None}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "scope", "check", "message"),
+    [
+        (UNTESTED, ONE_GPU, {"device": "cuda"}, "gpu.tested: false, but the report has results of a GPU"),
+        (UNTESTED, NO_GPU, {"device": "cuda", "results": {}, "status": "passed"}, "gpu.tested: false, but"),
+        (TESTED, NO_GPU, {"device": "cuda"}, "scope.gpu: missing, but the report says that a GPU was tested"),
+        (TESTED, {"cpu": {}}, {"device": "cuda"}, "scope.gpu: missing, but"),
+        (TESTED, NO_GPU, {}, "scope.gpu: missing, but"),
+        (TESTED, ONE_GPU, {"device": "cuda"}, None),
+        (TESTED, ONE_GPU, {}, None),
+        (UNTESTED, NO_GPU, {"device": "cuda", "results": {}, "status": "not-run"}, None),
+    ],
+)
+def test_a_report_that_contradicts_itself_about_its_gpu(
+    gpu: dict[str, Any], scope: dict[str, Any], check: dict[str, Any], message: str | None
+) -> None:
+    """Who reads one, compares, signs or shows it, relies on either."""
+    table = a_report(a_check(), a_check(**{"name": "matmul", **check}), gpu=gpu, scope=scope)
+    if message is None:
+        assert parse(table).gpu_tested is gpu["tested"]
+        return
+    for read in (parse, lambda table: SelfTestReport.parse_kept(json.dumps(table).encode())):
+        with pytest.raises(SelfTestError, match=f"^self-test report.{message}") as caught:
+            read(table)
+        assert "run the self-test again" in caught.value.hint
+
+
+def test_a_report_of_costs_that_contradicts_itself_about_its_gpu() -> None:
+    measured = a_cost(device="cuda")
+    with pytest.raises(SelfTestError, match=r"gpu\.tested: false, but the report has results of a GPU"):
+        parse_cost(costs(measured))
+    assert parse_cost(costs({**NOT_MEASURED, "device": "cuda"})).gpu_tested is False
+    assert parse_cost(costs(measured, gpu=TESTED, scope=ONE_GPU)).gpu_tested
 
 
 def test_a_report_without_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,14 +71,18 @@ def a_check(**changes: Any) -> dict[str, Any]:
 
 def a_report(*checks: dict[str, Any], **changes: Any) -> dict[str, Any]:
     listed = list(checks) or [a_check()]
+    tested = any(check["device"] == "cuda" and check["results"] for check in listed)
     return {
         "schema": SCHEMA,
         "program": HASH,
         "mode": "battery",
         "verdict": "failed" if any(check["status"] == "failed" for check in listed) else "passed",
         "versions": {"torch": "2.4.1+cu121", "cuda": "12.1"},
-        "scope": {"cpu": {"model": "Some CPU", "capability": "AVX2", "threads": 1}, "gpu": None},
-        "gpu": {"tested": False, "reason": "asked for the CPU only"},
+        "scope": {
+            "cpu": {"model": "Some CPU", "capability": "AVX2", "threads": 1},
+            "gpu": {"name": "Some GPU"} if tested else None,
+        },
+        "gpu": {"tested": tested, "reason": "" if tested else "asked for the CPU only"},
         "checks": listed,
         "seconds": 6.5,
         "peak_memory_bytes": 400_000_000,

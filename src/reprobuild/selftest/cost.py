@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SelfTestError
 from ..request.table import NUMBER, Table, TableError, Types, refused_as
-from .report import GPU_TYPES, HEAD, SCHEMA, check_facts, load
+from .report import GPU_TYPES, HEAD, SCHEMA, check_facts, gpu_contradiction, load
 
 _REPORT: Types = {**HEAD, "costs": list, "seconds": NUMBER}
 _MAYBE = (*NUMBER, NoneType)
@@ -70,6 +70,8 @@ class CostReport:
         for each, cost in zip(tables, costs, strict=True):
             if (cost.ratio is None) is not bool(cost.reason):
                 raise TableError(f"{each.place}: a ratio or a reason, not both or none")
+        if contradiction := gpu_contradiction(table, [cost.device for cost in costs if not cost.reason]):
+            raise contradiction
         return cls(
             digest=digest,
             program=table.sha256("program"),

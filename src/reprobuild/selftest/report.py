@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import NoneType
 from typing import Any, Literal, get_args
 
 from ..errors import SelfTestError
 from ..request.json_reader import hold_values
-from ..request.table import NUMBER, JsonTable, Table, Types, refused_as, shown
+from ..request.table import NUMBER, JsonTable, Table, TableError, Types, refused_as, shown
 
 SCHEMA = 3
 LARGEST = 64 << 20
@@ -120,6 +120,8 @@ class SelfTestReport:
             raise table.bad("checks", f"the check {twice[0]} is there twice")
         if not any(check.status in ("passed", "failed") for check in checks):
             raise SelfTestError("self-test report: no check was run")
+        if contradiction := gpu_contradiction(table, [check.device for check in checks if _has_run(check)]):
+            raise contradiction
         parsed = cls(
             digest=digest,
             program=table.sha256("program"),
@@ -246,6 +248,26 @@ def check_facts(report: Table) -> None:
     ):
         for key in table.data:
             table.hold(key, *_PLAIN)
+
+
+def gpu_contradiction(report: Table, devices: Sequence[str]) -> TableError | None:
+    """Return the error of a report with results of a GPU that it says was not tested, or does not describe.
+
+    ``devices``: of each check that was run. No results at all of a GPU are no contradiction: a part of the
+    battery may have none.
+    """
+    tested = report.table("gpu").value("tested", bool)
+    described = report.table("scope").data.get("gpu") is not None
+    hint = "it was changed after the self-test wrote it; run the self-test again"
+    if "cuda" in devices and not tested:
+        return report.table("gpu").bad("tested", "false, but the report has results of a GPU", hint)
+    if tested and not described:
+        return report.table("scope").bad("gpu", "missing, but the report says that a GPU was tested", hint)
+    return None
+
+
+def _has_run(check: CheckResult) -> bool:
+    return check.status in ("passed", "failed") or bool(check.results)
 
 
 def _fingerprint(results: Mapping[str, object]) -> str | None:
