@@ -288,3 +288,48 @@ def test_every_model_of_this_machine_s_gpus_is_in_the_kind(monkeypatch: pytest.M
     )
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
     assert kernels.named_by_driver() == ["NVIDIA H100", "NVIDIA T4"]
+    # One that fell off the bus: GPU_IS_LOST is 15 of nvmlReturn_t.
+    for failing in ("nvmlDeviceGetName", "nvmlDeviceGetHandleByIndex_v2"):
+        with monkeypatch.context() as patched:
+            patched.setattr(library, failing, lambda *_: 15)
+            assert kernels.named_by_driver() == [kernels.UNKNOWN]
+    models[0] = b""
+    assert kernels.UNKNOWN in kernels.named_by_driver()
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "wrong"),
+    [
+        ("inductor/cache/44", {"cache": {"mm": {"(8, 8)": {"highest": {"a": None}}}}}, "None is not a time"),
+        ("inductor/cache/44", {"mm": {"(8, 8)": {"highest": {"a": float("nan")}}}}, "nan is not a time"),
+        ("inductor/cache/44", {"mm": {"(8, 8)": {"highest": {"a": "1"}}}}, "'1' is not a time"),
+        ("inductor/cache/44", {"mm": {"(8, 8)": {"highest": {"a": True}}}}, "True is not a time"),
+        ("inductor/cache/44", {"mm": {"(8, 8)": {"highest": {"a": -1.0}}}}, "-1.0 is not a time"),
+        ("inductor/cache/44", {"cache": {"mm": 5}}, "is not a file of choices"),
+        ("triton/A/k.autotune.json", {"configs_timings": [[{"X": 1}, [None]]]}, "None is not a time"),
+        ("triton/A/k.autotune.json", {"configs_timings": [[{"X": 1}, float("nan")]]}, "nan is not a time"),
+        ("triton/A/k.autotune.json", {"configs_timings": [5]}, "is not a file of choices"),
+        ("triton/A/k.autotune.json", {"configs_timings": [[{"X": 1}, [1.0, 2, 0.5]]]}, None),
+        ("inductor/ab/cab.best_config", {"XBLOCK": 64, "maxnreg": None}, None),
+    ],
+)
+def test_times_that_no_compiler_can_compare_are_no_record(
+    path: str, content: object, wrong: str | None
+) -> None:
+    text = json.dumps({**RECORD, "choices": {path: content}})
+    if wrong is None:
+        assert kernels.records(text, "a.json")[0]["choices"] == {path: content}
+    else:
+        with pytest.raises(ValueError, match=rf"^a\.json: choices: '{path}'.*{wrong}"):
+            kernels.records(text, "a.json")
+
+
+def test_a_kernel_that_failed_is_recorded_as_the_slowest() -> None:
+    """Inductor gives it an infinite time, which JSON does not have, and which no reader of a lock accepts."""
+    times = {"a": float("inf"), "b": 1.0}
+    cache = json.dumps({"cache": {"mm": {"(8, 8)": {"highest": times}}}})
+    found = kernels.record_of({kernels.KIND: json.dumps(KIND), "inductor/cache/44": cache})
+    assert "Infinity" not in found
+    (record,) = kernels.records(found, "a.json")
+    kept = record["choices"]["inductor/cache/44"]["cache"]["mm"]["(8, 8)"]["highest"]
+    assert kept["b"] == 1.0 < kept["a"]

@@ -37,6 +37,8 @@ CACHES = {"inductor": "TORCHINDUCTOR_CACHE_DIR", "triton": "TRITON_CACHE_DIR"}
 DEVICES, NODES = Path("/dev"), ("nvidia[0-9]*", "dxg", "nvmap")
 """Where a GPU's nodes are; WSL and Jetson boards have others."""
 UNKNOWN = "a GPU of an unknown model"
+SLOWEST = 1e308
+"""Milliseconds."""
 KIND = "kind.json"
 """The file of a folder of `record` that says where the choices were made."""
 CHOICE = re.compile(
@@ -81,7 +83,10 @@ def gpus() -> list[str]:
 
 
 def named_by_driver() -> list[str]:
-    """Return what the driver's library for management says; it need not be there, or may fail."""
+    """Return what the driver's library for management says, or `UNKNOWN` for a GPU that it does not name.
+
+    It need not be there, or may fail.
+    """
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
@@ -92,9 +97,9 @@ def named_by_driver() -> list[str]:
     nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
     for index in range(count.value):
         device, name = ctypes.c_void_p(), ctypes.create_string_buffer(96)
-        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) == 0:
-            nvml.nvmlDeviceGetName(device, name, 96)
-            names.add(name.value.decode("ascii", "replace"))
+        failed = nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device))
+        failed = failed or nvml.nvmlDeviceGetName(device, name, 96)
+        names.add(UNKNOWN if failed else name.value.decode("ascii", "replace") or UNKNOWN)
     nvml.nvmlShutdown()
     return sorted(names)
 
@@ -175,7 +180,43 @@ def record_of(texts: dict[str, str]) -> str:
     where = found.pop(KIND)
     if not found:
         raise ValueError("no kernel was chosen by timing")
-    return json.dumps({"schema": SCHEMA, "kind": where, "choices": found}, indent=1, sort_keys=True) + "\n"
+    whole = {"schema": SCHEMA, "kind": where, "choices": finite(found)}
+    return json.dumps(whole, indent=1, sort_keys=True) + "\n"
+
+
+def finite(value: Any) -> Any:
+    """Return a value with `SLOWEST` for each infinite time, which a kernel that failed has.
+
+    JSON has no such number, and the kernel is not chosen either way.
+    """
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [finite(each) for each in value]
+    return SLOWEST if value == float("inf") else value
+
+
+def hold_times(path: str, content: dict[str, Any]) -> None:
+    """Raise ValueError unless a compiler can compare all times in a file of choices by which it chooses."""
+    try:
+        if path.startswith("inductor/cache/"):
+            # By operation, shapes, precision (but in torch 2.0) and choice.
+            found = [
+                time
+                for of_inputs in content.get("cache", content).values()
+                for times in of_inputs.values()
+                for each in times.values()
+                for time in (each.values() if isinstance(each, dict) else [each])
+            ]
+        else:
+            rows = [times for _, times in content.get("configs_timings", [])]
+            found = [time for times in rows for time in (times if isinstance(times, list) else [times])]
+    except (AttributeError, TypeError, ValueError):
+        raise ValueError(f"{path!r} is not a file of choices") from None
+    for time in found:
+        # Neither is NaN.
+        if isinstance(time, bool) or not isinstance(time, (int, float)) or not time >= 0:
+            raise ValueError(f"{path!r}: {time!r} is not a time")
 
 
 def records(text: str, where: str) -> list[dict[str, Any]]:
@@ -201,6 +242,10 @@ def records(text: str, where: str) -> list[dict[str, Any]]:
         for path, content in each["choices"].items():
             if not CHOICE.fullmatch(path) or not isinstance(content, dict):
                 raise ValueError(f"{where}: choices: {path!r} is not a file of choices")
+            try:
+                hold_times(path, content)
+            except ValueError as error:
+                raise ValueError(f"{where}: choices: {error}") from None
     return found
 
 
