@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reprobuild.errors import ImageError, RepeatError
+from reprobuild.cli import run_options
+from reprobuild.errors import HostError, ImageError, RepeatError
+from reprobuild.twice.receipt.project import machine_here
 from support.receipts import table
 
 if TYPE_CHECKING:
@@ -23,7 +25,8 @@ def paper(small_digest: str, tmp_path: Path) -> Path:
     """A receipt of a run in the small image; it read nothing, and nothing was in git."""
     image = {"name": "a:1", "digest": small_digest, "engine": "oci", "lock": ""}
     file = tmp_path / "paper.json"
-    write(file, image=image, code=None, inputs=[], beside=[], variables={"SEED": "7", "HF_TOKEN": None})
+    variables = {"SEED": "7", "HF_TOKEN": None}
+    write(file, image=image, code=None, inputs=[], beside=[], variables=variables, machine=machine_here(None))
     return file
 
 
@@ -80,6 +83,35 @@ def test_what_is_not_as_it_was_is_the_first_line_and_in_json(call: Call, paper: 
     found = json.loads(call("replay", str(paper), "--json", "-e", "HF_TOKEN=x", "-e", "A=1").out)
     assert found["changes"] == [{"what": "variable", "told": "A is set, and was not"}]
     assert not found["ran"]
+
+
+def test_a_run_with_a_gpu_asks_for_one_and_names_another_choice(
+    call: Call, paper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = "CUDA_VISIBLE_DEVICES=1"
+    write(paper, gpu=True, machine=machine_here(chosen))
+    lock_of(call, paper)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    same = call("replay", str(paper), "--check", "-e", "HF_TOKEN=x")
+    assert (same.status, "note" in same.out) == (0, False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    other = call("replay", str(paper), "--check", "-e", "HF_TOKEN=x")
+    assert f"chosen gpus {chosen}, here CUDA_VISIBLE_DEVICES=0" in " ".join(other.out.split())
+    monkeypatch.setattr(run_options, "gpu_access", lambda: "no NVIDIA GPU on this machine")
+    without = call("replay", str(paper), "--yes", "-e", "HF_TOKEN=x")
+    assert without.status == HostError.exit_code
+    assert "the receipt is of a run with a GPU: no NVIDIA GPU on this machine" in without.err
+    assert "--check compares" in without.err
+    assert "--gpu" not in without.err
+
+
+def test_another_machine_is_a_note_before_a_run(call: Call, paper: Path) -> None:
+    write(paper, machine={**machine_here(None), "processor": "Another", "driver": "1.2", "threads": "7"})
+    lock_of(call, paper)
+    found = " ".join(call("replay", str(paper), "--check", "-e", "HF_TOKEN=x").out.split())
+    assert "another kind of machine: processor Another, here " in found
+    assert "another kind of machine: driver 1.2, here " in found
+    assert "threads" not in found
 
 
 def test_a_receipt_that_cannot_be_followed_is_named(call: Call, paper: Path) -> None:

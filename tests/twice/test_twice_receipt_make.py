@@ -28,7 +28,7 @@ def asked(project: Path, **given: Any) -> Asked:
     return replace(
         Asked(
             by="run", image="a:1", digest="sha256:" + "1" * 64, engine="oci", lock="", workdir="/code",
-            command=("bash", "./train.sh"), user="0:0", network=False, gpu=False, project=project,
+            command=("bash", "./train.sh"), user="0:0", network=False, gpus=None, project=project,
             binds=[Bind(source=project, destination="/code", writable=True)],
             variables={"SEED": "7", "HF_TOKEN": "x"},
         ),
@@ -45,6 +45,14 @@ def test_it_names_no_secret_and_no_path_of_this_machine(project: Path, tmp_path:
     assert found.variables == {"HF_TOKEN": None, "SEED": "7"}
     assert str(tmp_path) not in found.dump().decode()
     assert parse_receipt(found.dump(), "a.json") == found
+
+
+def test_the_choice_of_gpus_is_in_it_where_the_program_could_use_any(project: Path) -> None:
+    found = make_receipt(asked(project, gpus="CUDA_VISIBLE_DEVICES=1"), run(0.0), None, written=[])
+    assert found.gpu
+    assert found.machine["chosen gpus"] == "CUDA_VISIBLE_DEVICES=1"
+    without = make_receipt(asked(project), run(0.0), None, written=[])
+    assert (without.gpu, without.machine.get("chosen gpus")) == (False, None)
 
 
 def test_a_word_of_the_command_is_an_input(project: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import needs
 from reprobuild.twice.receipt import project
-from reprobuild.twice.receipt.project import code_of, machine_here
+from reprobuild.twice.receipt.project import BY_HOST, chosen_gpus, code_of, machine_here
 
 
 @pytest.fixture
@@ -81,8 +81,25 @@ def test_the_machine_as_its_kernel_tells_it(tmp_path: Path) -> None:
     (tmp_path / "driver/nvidia/version").write_text(
         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04\n"
     )
-    found = machine_here(tmp_path)
+    found = machine_here(None, tmp_path)
     assert {**found, "architecture": ""} == {
         "architecture": "", "processor": "AMD EPYC", "driver": "580.159.04", "gpus": "NVIDIA H100, NVIDIA T4",
     }  # fmt: skip
-    assert list(machine_here(tmp_path / "none")) == ["architecture"]
+    assert list(machine_here(None, tmp_path / "none")) == ["architecture"]
+    chosen = machine_here("all", tmp_path)
+    assert chosen == {**found, "chosen gpus": "all"}
+    assert {*chosen} == {*BY_HOST}
+
+
+def test_which_gpus_the_caller_s_variables_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    assert chosen_gpus({}) == "all"
+    monkeypatch.setenv("NVIDIA_VISIBLE_DEVICES", "GPU-1a")
+    assert chosen_gpus({}) == "CUDA_VISIBLE_DEVICES=GPU-1a"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    assert chosen_gpus({}) == "CUDA_DEVICE_ORDER=PCI_BUS_ID, CUDA_VISIBLE_DEVICES=1"
+    assert chosen_gpus({"CUDA_VISIBLE_DEVICES": "0"}) == "CUDA_DEVICE_ORDER=PCI_BUS_ID"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "\udcff")
+    assert "VISIBLE_DEVICES=?" in chosen_gpus({})

@@ -160,7 +160,7 @@ def test_the_first_step_of_all_processes_comes_first() -> None:
 
 
 def test_another_kind_of_machine() -> None:
-    other = receipt(machine={"architecture": "x86_64", "processor": "B", "gpus": "H100"})
+    other = {"architecture": "x86_64", "processor": "B", "gpus": "H100"}
     told = [each.told for each in machines_apart(receipt(), other)]
     assert told == ["gpus unknown, here H100", "processor A, here B"]
 

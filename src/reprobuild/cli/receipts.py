@@ -16,7 +16,7 @@ from ..render.labels import LABEL
 from ..twice.receipt.make import Asked, make_receipt, refuse_secrets, without_own
 from ..twice.receipt.model import Receipt
 from ..twice.receipt.program_files import changed_since, look
-from ..twice.receipt.project import code_of
+from ..twice.receipt.project import chosen_gpus, code_of
 from ..twice.report import verdict
 from ..twice.runs import Comparison, HowToRun, RanProgram, read_run, recorder_settings
 from ..verify.find import EngineImage
@@ -35,7 +35,7 @@ def asked_for(by: str, name: str, kept: EngineImage, command: tuple[str, ...], c
         workdir=chosen.workdir,
         user=chosen.user,
         network=chosen.network,
-        gpu=chosen.gpu is not None,
+        gpus=None if chosen.gpu is None else chosen_gpus(variables),
         binds=binds,
         variables=variables,
         project=Path.cwd(),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from ..errors import ImageError, RepeatError
+from ..engines.gpu import GpuAccess
+from ..errors import HostError, ImageError, RepeatError
 from ..host.console import one_line
 from ..host.host import Host
 from ..host.sandbox import Bind
 from ..render.labels import LABEL
 from ..twice.receipt.make import make_receipt
 from ..twice.receipt.model import Receipt, read_receipt
-from ..twice.receipt.project import code_of
+from ..twice.receipt.project import BY_HOST, chosen_gpus, code_of, machine_here
 from ..twice.receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart, read_now
 from ..twice.runs import HowToRun, one_run
 from ..verify.find import EngineImage, find_image
@@ -96,8 +98,12 @@ def replay(
         code=code,
     )
     if check or (found and not anyway):
-        _show(receipt, kept, found, [], binds, json_=json_, now=None)
+        told = {name: value for name, value in receipt.machine.items() if name not in BY_HOST}
+        here = machine_here(chosen_gpus(values) if receipt.gpu else None)
+        machine = machines_apart(receipt, {**told, **here})
+        _show(receipt, kept, found, machine, binds, json_=json_, now=None)
         return
+    gpus = _gpus(kept) if receipt.gpu else None
     _agree(receipt, kept, binds, values, yes=yes)
     chosen = settings(
         host.console,
@@ -108,8 +114,8 @@ def replay(
         memory=None,
         pids_limit=None,
         no_network=not receipt.network,
-        gpu="require" if receipt.gpu else "off",
-        gpus=gpus_for(kept),
+        gpu="off" if gpus is None else "require",
+        gpus=gpus,
     )
     chosen = replace(chosen, env={**chosen.env, **values}, binds=[*chosen.binds, *binds])
     host.console.step("run 1 of 1")
@@ -120,7 +126,7 @@ def replay(
     )
     asked = replace(asked_for(receipt.by, receipt.image, kept, receipt.command, chosen), project=project)
     now = make_receipt(asked, run, code)
-    results, machine = after(receipt, now), machines_apart(receipt, now)
+    results, machine = after(receipt, now), machines_apart(receipt, now.machine)
     _show(
         receipt,
         kept,
@@ -151,6 +157,17 @@ def _image(receipt: Receipt, image: str | None, host: Host) -> EngineImage:
             hint=f"it was {receipt.image}, of the lock {receipt.lock or 'unknown'}: build it from that lock,"
             " or name another with --image",
         ) from None
+
+
+def _gpus(kept: EngineImage) -> Callable[[], GpuAccess | str]:
+    """Return how to pass GPUs in. Raises `HostError` where that is impossible."""
+    access = gpus_for(kept)()
+    if isinstance(access, str):
+        raise HostError(
+            f"the receipt is of a run with a GPU: {access}",
+            hint="replay it on a machine with one; --check compares what can be compared without running it",
+        )
+    return lambda: access
 
 
 def _agree(

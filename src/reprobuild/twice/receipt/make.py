@@ -35,7 +35,8 @@ class Asked:
     workdir: str | None
     user: str | None
     network: bool
-    gpu: bool
+    gpus: str | None
+    """Which GPUs the program could use, as `chosen_gpus` says; None for a run without any."""
     binds: Sequence[Bind]
     """Of the user, without those that reprobuild adds."""
     variables: Mapping[str, str]
@@ -94,7 +95,7 @@ def make_receipt(
         workdir=asked.workdir,
         user=asked.user,
         network=asked.network,
-        gpu=asked.gpu,
+        gpu=asked.gpus is not None,
         folders=tuple(
             Folder(destination=b.destination, source=_told(b.source, asked.project), writable=b.writable)
             for b in asked.binds
@@ -106,7 +107,7 @@ def make_receipt(
         inputs=tuple(found),
         beside=tuple(others),
         beside_whole=whole,
-        machine={**machine_here(), **machine_of(run.streams)},
+        machine={**machine_here(asked.gpus), **machine_of(run.streams)},
         steps=tuple(_steps(run.streams)),
         status=run.status if run.status is not None else -255,
         stdout=stdout_digest(run) if written is None else None,

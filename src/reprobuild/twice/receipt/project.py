@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...errors import BuildError
+from ...host.machine import visible_devices
 from ...host.repository import repository_at
 from ...host.untrusted_files import opened
 from .model import Code
@@ -96,9 +97,22 @@ def _tree(project: Path, names: Sequence[bytes], modules: Mapping[bytes, Code]) 
     return found.hexdigest()
 
 
-def machine_here(proc: Path = Path("/proc")) -> dict[str, str]:
-    """Return what kind of machine this is, as the host sees it."""
-    found = {"architecture": platform.machine()}
+BY_HOST = ("architecture", "chosen gpus", "driver", "gpus", "processor")
+"""The facts of `machine_here`; the others of a receipt are those that its program gave."""
+
+
+def chosen_gpus(own: Mapping[str, str]) -> str:
+    """Return which of this machine's GPUs the caller's variables choose.
+
+    ``own``: the variables of the run itself, which outrank them and are in the receipt by name.
+    """
+    chosen = [f"{name}={value}" for name, value in sorted(visible_devices().items()) if name not in own]
+    return ", ".join(chosen)[:1000].encode("utf-8", "replace").decode() or "all"
+
+
+def machine_here(gpus: str | None, proc: Path = Path("/proc")) -> dict[str, str]:
+    """Return what kind of machine this is, as the host sees it; ``gpus``: see `chosen_gpus`."""
+    found = {"architecture": platform.machine(), "chosen gpus": gpus or ""}
     try:
         names = re.findall(
             r"^model name\s*: (.*)$", (proc / "cpuinfo").read_text(errors="replace"), re.MULTILINE

@@ -166,15 +166,14 @@ def _code(was: Code | None, now: Code | None) -> list[Departure]:
     return []
 
 
-def machines_apart(receipt: Receipt, now: Receipt) -> list[Departure]:
-    """Return what of the kind of machine differs."""
+def machines_apart(receipt: Receipt, now: Mapping[str, str]) -> list[Departure]:
+    """Return what of the kind of machine differs; ``now``: as a receipt has it."""
     return [
         Departure(
-            "machine",
-            f"{name} {receipt.machine.get(name, 'unknown')}, here {now.machine.get(name, 'unknown')}",
+            "machine", f"{name} {receipt.machine.get(name, 'unknown')}, here {now.get(name, 'unknown')}"
         )
-        for name in sorted(receipt.machine.keys() | now.machine.keys())
-        if receipt.machine.get(name) != now.machine.get(name)
+        for name in sorted(receipt.machine.keys() | now.keys())
+        if receipt.machine.get(name) != now.get(name)
     ]
 
 
