@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reprobuild.cli import run_options
-from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.cdi import GpuAccess
 from support.small_images import NAME
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 from reprobuild.cli import run_options
 from reprobuild.cli.run_options import gpus_for
+from reprobuild.engines.cdi import GpuAccess
 from reprobuild.engines.docker import DockerEngine
-from reprobuild.engines.gpu import GpuAccess
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from conftest import needs
 from reprobuild.engines import embedded, podman_options
 from reprobuild.engines import gpu as gpu_module
+from reprobuild.engines.cdi import GpuAccess
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.engines.gpu import GpuAccess, gpu_access
+from reprobuild.engines.gpu import gpu_access, not_there
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
@@ -27,284 +25,15 @@ from reprobuild.host.sandbox import Bind, Device
 from reprobuild.render.own_files import selftest_files
 from reprobuild.selftest.run import Gpu, run_selftest
 from reprobuild.twice.runs import HowToRun, read_run
+from support.cdi import a_spec, found
 from support.reports import a_report
 from support.small_root import small_image
 
+pytest_plugins = ["support.cdi"]
+
 CONSOLE = Console(quiet=True)
-KIND = "nvidia.com/gpu"
-
-SPEC: dict[str, Any] = {
-    "cdiVersion": "0.5.0",
-    "kind": KIND,
-    "containerEdits": {
-        "env": ["NVIDIA_VISIBLE_DEVICES=void", "WITH=a=b"],
-        "deviceNodes": [
-            {"path": "/dev/nvidiactl"},
-            {"path": "/dev/nvidia-uvm", "hostPath": "/dev/other-uvm"},
-        ],
-        "mounts": [
-            {
-                "hostPath": "/usr/lib/libcuda.so.550",
-                "containerPath": "/usr/lib/libcuda.so.550",
-                "options": ["ro", "nosuid", "nodev", "bind"],
-            },
-            {"hostPath": "/run/socket", "containerPath": "/run/socket", "options": ["rw", "bind"]},
-        ],
-        "hooks": [
-            {
-                "hookName": "createContainer",
-                "path": "/usr/bin/nvidia-cdi-hook",
-                "args": ["nvidia-cdi-hook", "update-ldcache", "--folder", "/usr/lib"],
-                "env": ["DEBUG=0"],
-            }
-        ],
-    },
-    "devices": [
-        {"name": "1", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia1"}]}},
-        {"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}]}},
-    ],
-}
-"""In the form of `nvidia-ctk cdi generate`."""
-
-ALL = {"name": "all", "containerEdits": {"deviceNodes": [{"path": "/dev/nvidia0"}, {"path": "/dev/nvidia1"}]}}
-
-
-@pytest.fixture
-def cdi(tmp_path: Path) -> Path:
-    folder = tmp_path / "cdi"
-    folder.mkdir()
-    return folder
-
-
-def found(folder: Path, spec: object = SPEC, name: str = "nvidia.yaml") -> GpuAccess:
-    text = json.dumps(spec) if name.endswith(".json") else yaml.safe_dump(spec)
-    (folder / name).write_text(text)
-    access = gpu_access([folder], Path("/nowhere"))
-    assert isinstance(access, GpuAccess)
-    return access
-
-
-# --- CDI files ---
-
-
-@pytest.mark.parametrize("name", ["nvidia.yaml", "x.yaml", "nvidia.json"])
-def test_a_specification_is_read_as_a_whole(cdi: Path, name: str) -> None:
-    access = found(cdi, name=name)
-    assert access.devices == [
-        Device(path="/dev/nvidiactl", source=Path("/dev/nvidiactl")),
-        Device(path="/dev/nvidia-uvm", source=Path("/dev/other-uvm")),
-        Device(path="/dev/nvidia0", source=Path("/dev/nvidia0")),
-        Device(path="/dev/nvidia1", source=Path("/dev/nvidia1")),
-    ]
-    library = "/usr/lib/libcuda.so.550"
-    assert access.binds == [
-        Bind(source=Path(library), destination=library),
-        Bind(source=Path("/run/socket"), destination="/run/socket", writable=True),
-    ]
-    assert access.env == {"NVIDIA_VISIBLE_DEVICES": "void", "WITH": "a=b"}
-    hook = SPEC["containerEdits"]["hooks"][0]
-    assert access.hooks == {"createContainer": [{key: hook[key] for key in ("path", "args", "env")}]}
-
-
-def test_the_device_called_all_stands_for_all(cdi: Path) -> None:
-    spec = {**SPEC, "devices": [*SPEC["devices"], ALL, {"name": "mig", "containerEdits": {"env": ["MIG=1"]}}]}
-    access = found(cdi, spec)
-    assert [device.path for device in access.devices][2:] == ["/dev/nvidia0", "/dev/nvidia1"]
-    assert "MIG" not in access.env
-
-
-def test_what_devices_share_is_handed_in_once(cdi: Path) -> None:
-    hook = {"hookName": "prestart", "path": "/bin/hook"}
-    edits = {"deviceNodes": [{"path": "/dev/dri"}], "hooks": [hook], "env": ["A=1"]}
-    spec = {"kind": KIND, "devices": [{"name": name, "containerEdits": edits} for name in "ab"]}
-    access = found(cdi, spec)
-    assert access.devices == [Device(path="/dev/dri", source=Path("/dev/dri"))]
-    assert access.hooks == {"prestart": [{"path": "/bin/hook"}]}
-
-
-def test_files_for_other_devices_are_passed_over(cdi: Path) -> None:
-    (cdi / "a.json").write_text(json.dumps({**SPEC, "kind": "vendor.example/nic"}))
-    assert gpu_access([cdi, cdi / "nowhere"], Path("/nowhere")) == (
-        "no NVIDIA GPU on this machine (no /nowhere/nvidia0, and no CDI file for nvidia.com/gpu)"
-    )
-    assert len(found(cdi).devices) == 4
-
-
-def test_a_later_folder_outranks_an_earlier_one(cdi: Path, tmp_path: Path) -> None:
-    """The specification of CDI says so: what is made at the machine's start wins over what is installed."""
-    later = tmp_path / "run"
-    later.mkdir()
-    found(cdi)
-    found(later, {"kind": KIND, "devices": [{"name": "0", "containerEdits": {"env": ["NEW=1"]}}]})
-    both = gpu_access([cdi, later], Path("/nowhere"))
-    assert isinstance(both, GpuAccess)
-    assert both.env["NEW"] == "1"
-    assert [device.path for device in both.devices][2:] == ["/dev/nvidia1"]
-
-
-def test_what_the_toolkit_made_at_the_start_outranks_an_old_file_of_all(cdi: Path, tmp_path: Path) -> None:
-    """As nvidia-cdi-refresh does since toolkit 1.18; libraries of the driver before are gone."""
-    later = tmp_path / "run"
-    later.mkdir()
-    found(cdi, {**SPEC, "devices": [*SPEC["devices"], ALL]})
-    mount = {"hostPath": "/usr/lib/libcuda.so.580", "containerPath": "/usr/lib/libcuda.so.580"}
-    new = {"kind": KIND, "containerEdits": {"mounts": [mount]}, "devices": [ALL]}
-    alone = found(later, new)
-    assert gpu_access([cdi, later], Path("/nowhere")) == alone
-    assert [bind.destination for bind in alone.binds] == ["/usr/lib/libcuda.so.580"]
-
-
-def test_a_file_that_defines_a_device_twice_is_refused(cdi: Path) -> None:
-    with pytest.raises(HostError, match=r"nvidia\.yaml: not a valid CDI .*: it defines a device twice"):
-        found(cdi, {**SPEC, "devices": [{"name": 0}, {"name": "0"}]})
-
-
-def test_all_files_of_the_kind_count(cdi: Path) -> None:
-    """As where each GPU has a file of its own."""
-    for number in "01":
-        edits = {"deviceNodes": [{"path": f"/dev/nvidia{number}"}], "additionalGids": [0, 44]}
-        devices = [{"name": name, "containerEdits": edits} for name in (number, "all")]
-        (cdi / f"nvidia-{number}.json").write_text(json.dumps({"kind": KIND, "devices": devices}))
-    access = gpu_access([cdi], Path("/nowhere"))
-    assert isinstance(access, GpuAccess)
-    assert [device.path for device in access.devices] == ["/dev/nvidia0", "/dev/nvidia1"]
-    assert access.groups == [44]
-    (cdi / "more.json").write_text((cdi / "nvidia-1.json").read_text())
-    with pytest.raises(HostError, match=r"more\.json defines the GPU 1, too"):
-        gpu_access([cdi], Path("/nowhere"))
-
-
-def test_a_mount_in_memory_is_no_bind(cdi: Path) -> None:
-    mount = {"hostPath": "tmpfs", "containerPath": "/run/gpu", "type": "tmpfs", "options": ["rw"]}
-    access = found(cdi, {"kind": KIND, "containerEdits": {"mounts": [mount]}})
-    assert (access.binds, access.folders) == ([], {"/run/gpu": 64 << 20})
-
-
-def test_another_vendor_s_broken_file_is_no_reason(cdi: Path) -> None:
-    (cdi / "a.yaml").write_text("kind: vendor.example/nic\n a: [")
-    assert len(found(cdi).devices) == 4
-    (cdi / "b.yaml").write_text(f"kind: {KIND}\n a: [")
-    with pytest.raises(HostError, match=r"b\.yaml: not a valid CDI specification"):
-        gpu_access([cdi], Path("/nowhere"))
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("a: [", "while parsing"),
-        ("[]", "not a table"),
-        ("", "not a table"),
-        (yaml.safe_dump({"kind": KIND, "devices": [{}]}), "devices[0].name: missing"),
-        (yaml.safe_dump({"kind": KIND, "devices": 5}), "devices: expected an array, got 5"),
-        (yaml.safe_dump({"kind": KIND, "devices": ["a"]}), "devices[0]: expected an object"),
-        (yaml.safe_dump({"kind": KIND, "containerEdits": {"mounts": [{"hostPath": "/a"}]}}), "containerPath"),
-        (yaml.safe_dump({"kind": KIND, "containerEdits": {"env": [5]}}), "env[0]: expected a string"),
-        (
-            yaml.safe_dump(
-                {"kind": KIND, "containerEdits": {"hooks": [{"hookName": "later", "path": "/a"}]}}
-            ),
-            "'later' is not a valid hookName",
-        ),
-    ],
-)
-def test_a_file_that_makes_no_sense_is_the_host_s_fault(cdi: Path, text: str, reason: str) -> None:
-    (cdi / "nvidia.yaml").write_text(text)
-    with pytest.raises(HostError) as caught:
-        gpu_access([cdi], Path("/nowhere"))
-    assert caught.value.message.startswith(f"{cdi / 'nvidia.yaml'}: not a valid CDI specification: ")
-    assert reason in caught.value.message
-    assert "nvidia-ctk cdi generate" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("edits", "reason"),
-    [
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "/"}]}, "would hide locked files"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "//opt/./"}]}, "would hide locked files"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "/opt/venv/lib"}]}, "would hide locked files"),
-        ({"mounts": [{"hostPath": "/a", "containerPath": "/opt/venv", "type": "tmpfs"}]}, "hide locked"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a/../../b"}]}, "not an absolute path"),
-        ({"mounts": [{"hostPath": "etc", "containerPath": "/a"}]}, "not an absolute path"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a\nb"}]}, "not an absolute path"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": 5}]}, "expected a string, got 5"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": "/a", "options": "rw"}]}, "expected an array"),
-        ({"deviceNodes": [{"path": "/dev/../etc/x"}]}, "not an absolute path"),
-        ({"deviceNodes": [{"path": "/dev/x", "hostPath": "x"}]}, "not an absolute path"),
-        ({"env": "ABC"}, "expected an array"),
-        ({"env": ["=x"]}, "not NAME=VALUE"),
-        ({"env": ["A"]}, "not NAME=VALUE"),
-        ({"env": ["A=\0"]}, "not NAME=VALUE"),
-        ({"additionalGids": [1 << 40]}, "not ids of groups"),
-        ({"additionalGids": [True]}, "not ids of groups"),
-        ({"hooks": [{"hookName": "prestart"}]}, "path: missing"),
-        ({"hooks": [{"hookName": "prestart", "path": "/a", "args": "x"}]}, "expected an array"),
-        ({"hooks": [{"hookName": "prestart", "path": "/a", "env": ["\0"]}]}, "a NUL"),
-        ({"hooks": [{"hookName": "prestart", "path": "/a", "timeout": "x"}]}, "expected a whole number"),
-    ],
-)
-def test_edits_that_no_runtime_could_mean_are_refused(cdi: Path, edits: dict[str, Any], reason: str) -> None:
-    with pytest.raises(HostError) as caught:
-        found(cdi, {"kind": KIND, "devices": [{"name": "0", "containerEdits": edits}]}, "nvidia.json")
-    assert reason in caught.value.message
-
-
-def test_null_is_as_good_as_nothing(cdi: Path) -> None:
-    """As Go reads it."""
-    node = {"path": "/dev/nvidia0", "hostPath": None}
-    edits = {"deviceNodes": [node], "mounts": None, "hooks": None, "env": None, "additionalGids": None}
-    spec = {"kind": KIND, "containerEdits": None, "devices": [{"name": 0, "containerEdits": edits}]}
-    assert [device.path for device in found(cdi, spec).devices] == ["/dev/nvidia0"]
-
-
-def test_only_a_regular_file_within_bounds_is_read(cdi: Path) -> None:
-    """A pipe would be waited for, and /dev/zero has no end."""
-    file = cdi / "nvidia.json"
-    os.mkfifo(file)
-    with pytest.raises(HostError, match=r"nvidia\.json: .*: not a regular file"):
-        gpu_access([cdi], Path("/nowhere"))
-    file.unlink()
-    file.symlink_to("/dev/zero")
-    with pytest.raises(HostError, match=r"nvidia\.json: .*: not a regular file"):
-        gpu_access([cdi], Path("/nowhere"))
-    file.unlink()
-    file.write_text(json.dumps(SPEC) + " " * (8 << 20))
-    with pytest.raises(HostError, match=r"nvidia\.json: .*: it has more than 8,388,608 bytes"):
-        gpu_access([cdi], Path("/nowhere"))
-
-
-leaves = st.none() | st.booleans() | st.integers(-1, 9) | st.text(max_size=3) | st.just("all")
-KEYS = [
-    "containerEdits",
-    "devices",
-    "deviceNodes",
-    "mounts",
-    "env",
-    "hooks",
-    "name",
-    "path",
-    "hookName",
-    "options",
-]
-values = st.recursive(
-    leaves,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.sampled_from(KEYS), values, max_size=4))
-def test_any_other_file_raises_no_other_error(
-    tmp_path_factory: pytest.TempPathFactory, table: dict[str, Any]
-) -> None:
-    folder = tmp_path_factory.mktemp("cdi")
-    (folder / "a.json").write_text(json.dumps({**table, "kind": KIND}))
-    try:
-        access = gpu_access([folder], Path("/nowhere"))
-    except HostError:
-        return
-    assert isinstance(access, (GpuAccess, str))
-
-
+LIBRARY = "/usr/lib/gpu/libcuda.so.1"
+ZERO = {"path": "/dev/nvidia0", "hostPath": "/dev/zero"}
 # --- device nodes ---
 
 
@@ -447,29 +176,6 @@ def test_the_caller_s_choice_of_gpus_is_passed_on(
             )
 
 
-def test_a_variable_of_the_image_is_not_replaced_in_silence(cdi: Path) -> None:
-    access = found(
-        cdi, {"kind": KIND, "containerEdits": {"env": ["PYTHONHASHSEED=7", "NVIDIA_VISIBLE_DEVICES=void"]}}
-    )
-    own = {"NVIDIA_VISIBLE_DEVICES": "all"}
-    assert access.env_over({**own, "PYTHONHASHSEED": "7"}) == access.env
-    with pytest.raises(HostError, match="sets PYTHONHASHSEED to '7', which is '0' in the image"):
-        access.env_over({**own, "PYTHONHASHSEED": "0"})
-
-
-def test_a_key_that_is_there_twice_is_no_specification(cdi: Path) -> None:
-    """PyYAML takes the last one; Docker and Podman refuse it."""
-    (cdi / "nvidia.yaml").write_text(f"kind: {KIND}\ncontainerEdits: {{env: [A=1]}}\ncontainerEdits: {{}}\n")
-    with pytest.raises(HostError, match="line 3: the key 'containerEdits' is there twice"):
-        gpu_access([cdi], Path("/nowhere"))
-
-
-def test_a_node_may_not_hide_a_locked_file(cdi: Path) -> None:
-    node = {"path": "/opt/reprobuild/selftest.py", "hostPath": "/dev/null"}
-    with pytest.raises(HostError, match="would hide locked files of /opt/reprobuild"):
-        found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
-
-
 def test_a_cache_that_is_older_than_the_driver(dev: Path, driver: Path) -> None:
     program = driver / "bin/ldconfig"
     program.write_text(program.read_text().replace(str(driver), "/nowhere"))
@@ -576,14 +282,23 @@ def test_cdi_reaches_the_program(
     hook.write_text(f'#!/bin/sh\ncat > {tmp_path}/state.json\necho "$HOOK $*" > {tmp_path}/called\n')
     hook.chmod(0o755)
     spec = {
-        "kind": KIND,
+        **a_spec(),
         "containerEdits": {
             "env": ["GIVEN=by CDI", "MINE=its own"],
             "additionalGids": [4711],
             "mounts": [
-                {"hostPath": "tmpfs", "containerPath": "/run/memory", "type": "tmpfs"},
-                {"hostPath": str(library), "containerPath": "/usr/lib/gpu/libcuda.so.1", "options": ["ro"]},
-                {"hostPath": str(socket), "containerPath": "/run/gpu", "options": ["rw"]},
+                {
+                    "hostPath": "tmpfs",
+                    "containerPath": "/run/memory",
+                    "type": "tmpfs",
+                    "options": ["size=16m", "mode=700"],
+                },
+                {
+                    "hostPath": str(library),
+                    "containerPath": "/usr/lib/gpu/libcuda.so.1",
+                    "options": ["ro", "bind"],
+                },
+                {"hostPath": str(socket), "containerPath": "/run/gpu", "options": ["bind"]},
             ],
             "hooks": [
                 {
@@ -614,14 +329,15 @@ def test_cdi_reaches_the_program(
     echo written > /run/gpu
     echo x 2>/dev/null > /usr/lib/gpu/libcuda.so.1 || echo read-only
     echo $GIVEN $MINE $CUDA_VISIBLE_DEVICES
-    [[ $(< /proc/mounts) == *"tmpfs /run/memory tmpfs "* ]] && echo kept > /run/memory/f && cat /run/memory/f
+    [[ $(< /proc/mounts) == *"tmpfs /run/memory tmpfs "*"size=16384k,mode=700"* ]] && echo in memory
+    echo kept > /run/memory/f && cat /run/memory/f
     id -G
     """
     access = replace(access, env={**access.env, "CUDA_VISIBLE_DEVICES": "0"})
     # What `-e` gives outranks it.
     assert shell(*image, script, access, MINE="by name", CUDA_VISIBLE_DEVICES="1") == 0
     *lines, groups = capfd.readouterr().out.splitlines()
-    assert lines == ["zero=0", "the driver", "read-only", "by CDI by name 1", "kept"]
+    assert lines == ["zero=0", "the driver", "read-only", "by CDI by name 1", "in memory", "kept"]
     # An ordinary user cannot take a group.
     assert ("4711" in groups.split()) == (os.geteuid() == 0)
     assert socket.read_text() == "written\n"
@@ -671,16 +387,74 @@ def test_a_recorded_program_has_not_written_the_driver(
 @pytest.mark.core
 def test_a_hook_that_fails_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
     hook = {"hookName": "createContainer", "path": "/bin/false"}
-    access = found(cdi, {"kind": KIND, "containerEdits": {"hooks": [hook]}})
+    access = found(cdi, a_spec(deviceNodes=[ZERO], hooks=[hook]))
     with pytest.raises(HostError, match="could not be started in the image"):
         shell(*image, "true", access)
 
 
 @pytest.mark.core
+def test_a_hook_that_starts_within_the_container_is_one_of_the_container(
+    image: tuple[OciEngine, str], cdi: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "hook"
+    script.write_text("#!/bin/bash\n[ -e /only-here ] && : > /tmp/called\n")
+    script.chmod(0o755)
+    mount = {"hostPath": str(script), "containerPath": "/only-here", "options": ["ro", "bind"]}
+    hook = {"hookName": "startContainer", "path": "/only-here"}
+    access = found(cdi, a_spec(deviceNodes=[ZERO], mounts=[mount], hooks=[hook]))
+    assert not_there(access) is None
+    assert shell(*image, "test -e /tmp/called && echo called", access) == 0
+    assert capfd.readouterr().out == "called\n"
+    access = found(cdi, a_spec(deviceNodes=[ZERO], hooks=[hook]))
+    with pytest.raises(HostError, match="the image has no /only-here, which the CDI file for"):
+        shell(*image, "true", access)
+    access = found(cdi, a_spec(deviceNodes=[ZERO], hooks=[{**hook, "path": "/bin/id", "args": ["id"]}]))
+    assert shell(*image, "true", access) == 0
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(
+    ("place", "hidden"),
+    [
+        ("/usr/bin", True),
+        ("/usr", True),
+        ("/bin", True),
+        ("/usr/bin/cat", True),
+        ("//bin/./cat", True),
+        ("/usr/bin/nvidia-smi", False),
+        ("/usr/share/new", False),
+        ("/usr/share/glvnd/10_nvidia.json", False),
+        ("/usr/lib/libcuda.so.1", False),
+        ("/usr/lib/committed.so", False),
+    ],
+)
+def test_a_mount_may_hide_no_file_of_the_image(tmp_path: Path, cdi: Path, place: str, hidden: bool) -> None:
+    needs("crun")
+    home = Home(tmp_path / "home")
+    files: dict[str, Any] = {
+        "usr/share/glvnd/10_nvidia.json": b"{}",
+        "usr/lib/libcuda.so.1": b"of the base image",
+        "usr/lib/committed.so": b"",
+    }
+    image = OciEngine(Host(home, CONSOLE)), small_image(home, **files)
+    (tmp_path / "source").mkdir()
+    mount = {"hostPath": str(tmp_path / "source"), "containerPath": place, "options": ["ro", "bind"]}
+    if place.endswith((".so", ".1", ".json", "cat", "smi")):
+        mount["hostPath"] = "/etc/hostname"
+    for mounts in ([mount], [{**mount, "type": "tmpfs", "options": []}]):
+        access = found(cdi, a_spec(deviceNodes=[ZERO], mounts=mounts))
+        if hidden:
+            with pytest.raises(HostError, match=f"mounts something over {place}, which the image has"):
+                shell(*image, "true", access)
+        elif mounts == [mount]:
+            assert shell(*image, "true", access) == 0
+
+
+@pytest.mark.core
 def test_a_stale_file_is_the_host_s_fault(image: tuple[OciEngine, str], cdi: Path) -> None:
     """As after an update of the driver: the file names a library that is gone."""
-    mount = {"hostPath": "/nowhere/libcuda.so.1", "containerPath": "/x"}
-    access = found(cdi, {"kind": KIND, "containerEdits": {"mounts": [mount]}})
+    mount = {"hostPath": "/nowhere/libcuda.so.1", "containerPath": "/x", "options": ["ro", "bind"]}
+    access = found(cdi, a_spec(deviceNodes=[ZERO], mounts=[mount]))
     with pytest.raises(HostError, match="/nowhere/libcuda"):
         shell(*image, "true", access)
 
@@ -728,8 +502,7 @@ def test_the_self_test_gets_what_was_asked_for(
     there: bool,
     reason: str,
 ) -> None:
-    node = {"path": "/dev/nvidia0", "hostPath": "/dev/null"}
-    access = found(cdi, {"kind": KIND, "containerEdits": {"deviceNodes": [node]}})
+    access = found(cdi, a_spec(deviceNodes=[ZERO]))
     for module in (gpu_module, embedded):
         monkeypatch.setattr(
             module, "gpu_access", lambda: access if there else gpu_access([], Path("/nowhere"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.engines import podman_options
-from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.cdi import GpuAccess
 from reprobuild.engines.podman import PodmanEngine
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.host.console import Console

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from reprobuild.engines.gpu import KIND
+from reprobuild.engines.cdi import KIND
 from support.engines import Site
 
 SHOW = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.engines.gpu import GpuAccess
+from reprobuild.engines.cdi import GpuAccess
 from reprobuild.host.sandbox import Device
 from reprobuild.pipeline.preflight import doctor
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ..engines.gpu import GpuAccess
+from ..engines.cdi import GpuAccess
 from ..errors import HostError, ImageError, RepeatError
 from ..host.console import one_line
 from ..host.host import Host

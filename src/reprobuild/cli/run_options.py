@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..engines.gpu import GpuAccess, gpu_access
+from ..engines.cdi import GpuAccess
+from ..engines.gpu import gpu_access
 from ..engines.protocols import RunOptions
 from ..errors import HostError
 from ..host.console import Console

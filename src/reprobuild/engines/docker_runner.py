@@ -20,8 +20,9 @@ from ..host.limits import Limits, of_steps
 from ..host.machine import identity, visible_devices
 from ..host.stderr_listener import hearing
 from ..render.labels import LABEL
+from .cdi import CDI_FOLDERS, KIND
 from .docker_client import GONE, docker_errors, is_local, raise_if_gone
-from .gpu import CDI_FOLDERS, KIND, has_cdi
+from .gpu import has_cdi
 
 _LAST_SECONDS = 60
 """Time limit for the last output of an exited container."""

@@ -33,7 +33,8 @@ from ..oci.tar_writer import Record
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
 from ..twice.runs import RanProgram, RecordedRun
-from .gpu import GpuAccess, gpu_access, gpu_missing
+from .cdi import GpuAccess
+from .gpu import gpu_access, gpu_missing, misfit
 from .passwd import user_of
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
 from .twice_mounts import IN_CONTAINER, recorder_binds
@@ -102,7 +103,7 @@ class OciEngine:
                 env = {**options.env, "REPROBUILD_TWICE": IN_CONTAINER}
                 binds = [*options.binds, *recorder_binds(records, layers, env)]
                 options = replace(options, env=env, binds=binds)
-            task = self._task(image, argv, options, scratch)
+            task = self._task(image, argv, options, scratch, layers)
             task = replace(task, terminal=os.isatty(0) and os.isatty(1))
             task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
             command = sandbox.prepare(scratch, layers, _with_init(task, layers), limits=limits)
@@ -135,7 +136,9 @@ class OciEngine:
             with self._unpacked(image) as layers:
                 env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
                 recorder = recorder_binds(folder, layers, env)
-                task = self._task(image, argv, replace(options, env=env, binds=[*own, *recorder]), folder)
+                task = self._task(
+                    image, argv, replace(options, env=env, binds=[*own, *recorder]), folder, layers
+                )
                 task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)
                 status: int | None
@@ -154,7 +157,9 @@ class OciEngine:
 
         return run
 
-    def _task(self, image: Image, argv: Sequence[str], options: RunOptions, folder: Path) -> sandbox.Task:
+    def _task(
+        self, image: Image, argv: Sequence[str], options: RunOptions, folder: Path, layers: Sequence[Path]
+    ) -> sandbox.Task:
         config = self._config(image.digest)
         resolver = Path("/etc/resolv.conf")
         task = sandbox.Task(
@@ -178,7 +183,7 @@ class OciEngine:
         # What the user gives by name outranks the machine's.
         given = options.env.keys() - {"LD_LIBRARY_PATH"}
         env = {name: value for name, value in options.gpu.env.items() if name not in given}
-        return _with_gpu(task, replace(options.gpu, env=env))
+        return _with_gpu(task, replace(options.gpu, env=env), layers)
 
     def _config(self, digest: str) -> Mapping[str, Any]:
         config: Mapping[str, Any] = self.images.config(digest)["config"]
@@ -234,14 +239,13 @@ class OciRunner:
     def _run(self, argv: Sequence[str], *, timeout: float, gpu: bool) -> process.Completed:
         config = self._images.config(self.digest)["config"]
         task = sandbox.Task(argv=argv, env=_environment(config), cwd=config["WorkingDir"])
-        if gpu:
-            access = gpu_access()
-            if not isinstance(access, str):
-                task = _with_gpu(task, access)
+        access = gpu_access() if gpu else ""
         with (
             unpacked(self._host, self._images, self.digest) as layers,
             self._host.home.scratch("selftest") as scratch,
         ):
+            if not isinstance(access, str):
+                task = _with_gpu(task, access, layers)
             task = _as_user(task, config.get("User"), layers)
             done = sandbox.run(scratch, layers, task, timeout=timeout)
             if done.returncode != 0:
@@ -319,7 +323,9 @@ def _with_init(task: sandbox.Task, layers: Sequence[Path]) -> sandbox.Task:
     return replace(task, argv=[python, "-I", "-S", "-c", assets.in_image("init.py").decode(), *task.argv])
 
 
-def _with_gpu(task: sandbox.Task, gpu: GpuAccess) -> sandbox.Task:
+def _with_gpu(task: sandbox.Task, gpu: GpuAccess, layers: Sequence[Path]) -> sandbox.Task:
+    if (reason := misfit(gpu, layers)) is not None:
+        raise HostError(reason, hint="correct the file, or use --gpu off")
     return replace(
         task,
         env={**task.env, **gpu.env_over(task.env)},

@@ -1,32 +1,16 @@
-"""Pass the host's GPUs into a container: by a CDI specification, else as NVIDIA's device nodes and libraries.
-
-CDI is the Container Device Interface (cncf-tags/container-device-interface, SPEC.md): a file that says which
-nodes, mounts, variables and hooks a device needs; `nvidia-ctk cdi generate` writes it for a driver.
-"""
+"""Pass the host's GPUs into a container: by CDI files, else as NVIDIA's device nodes and libraries."""
 
 from __future__ import annotations
 
 import os
-import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..errors import HostError
 from ..host import process
-from ..host.home import open_regular
 from ..host.machine import visible_devices, visible_gpus
 from ..host.sandbox import Bind, Device, is_device
-from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
-from ..request.json_reader import load_json
-from ..request.table import JsonTable, Table, TableError, refused_as, shown
-from ..request.yaml_reader import load_yaml
-
-CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
-KIND = "nvidia.com/gpu"
+from .cdi import CDI_FOLDERS, IN_CONTAINER, KIND, GpuAccess, cdi_devices, edits_of, host_paths, without_gpu
 
 _LIBRARY_FOLDER = "/usr/local/nvidia/lib64"
 _DRIVER_LIBRARIES = re.compile(r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z0-9-]+)\.so(\.\d+)+")
@@ -44,44 +28,6 @@ _NEEDED = {
 """What every CUDA program opens beside its GPU, and what to do where it is missing."""
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
-_OF_DRIVER = ("NVIDIA_VISIBLE_", "NVIDIA_DRIVER_", "CUDA_VISIBLE_", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH")
-"""Variables that say which GPUs, and where the driver's libraries are."""
-_TMPFS_BYTES = 64 << 20
-_LARGEST = 8 << 20
-"""Bytes of a CDI file; those of `nvidia-ctk` have some 30,000."""
-_MOST_GROUP = (1 << 32) - 2
-_HOOKS = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
-_ANEW = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GpuAccess:
-    """The options to add to a container; none where Docker or Podman add their own."""
-
-    devices: Sequence[Device] = ()
-    binds: Sequence[Bind] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    hooks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    folders: Mapping[str, int] = field(default_factory=dict)
-    """Empty folders in memory, by path, with their bytes at most."""
-    groups: Sequence[int] = ()
-    """Further groups of the program."""
-
-    def env_over(self, own: Mapping[str, str]) -> dict[str, str]:
-        """Return these variables for an image that has some of its own: library folders go behind its own.
-
-        Raises `HostError` for one that would replace a variable of the image.
-        """
-        for name in sorted(self.env.keys() & own.keys()):
-            if not name.startswith(_OF_DRIVER) and own[name] != self.env[name]:
-                raise HostError(
-                    f"the CDI file for {KIND} sets {name} to {shown(self.env[name])}, which is"
-                    f" {shown(own[name])} in the image",
-                    hint="take it out of the file's env, or use --gpu off",
-                )
-        name = "LD_LIBRARY_PATH"
-        both = {name: f"{own[name]}:{self.env[name]}"} if own.get(name) and name in self.env else {}
-        return {**self.env, **both}
 
 
 def gpu_access(
@@ -95,10 +41,11 @@ def gpu_access(
     visible = visible_devices()
     if not visible_gpus(visible):
         return _hidden(visible, "which hides all GPUs of this machine")
-    devices = _cdi_devices(cdi_folders)
+    devices = cdi_devices(cdi_folders)
     if devices:
-        access = _from_cdi(devices, visible)
-        return _beyond([Path(device.path) for device in access.devices], visible) or access
+        access = edits_of(devices, visible)
+        nodes = [Path(device.path) for device in access.devices]
+        return without_gpu(access) or _beyond(nodes, visible) or access
     return _by_nodes(dev, proc, visible)
 
 
@@ -173,12 +120,47 @@ def _hidden(visible: Mapping[str, str], why: str) -> str:
 
 def not_there(access: GpuAccess) -> str | None:
     """Return why a container with this access cannot start, or has no GPU: a CDI file may be out of date."""
-    hooks = [Path(str(call["path"])) for calls in access.hooks.values() for call in calls]
-    paths = [*(device.source for device in access.devices), *(bind.source for bind in access.binds), *hooks]
-    for path in paths:
+    for path in host_paths(access):
         if not path.is_absolute() or not path.exists():
             return f"{path}, which the CDI file for {KIND} names, is missing"
-    return None if access.devices else f"the CDI file for {KIND} names no device"
+    return None
+
+
+def misfit(access: GpuAccess, layers: Sequence[Path]) -> str | None:
+    """Return why an image cannot be started with what CDI files name, or None; ``layers``: its files.
+
+    A mount must hide none of them but the driver's, which some base images have, as an empty file or whole.
+    """
+    places = [bind.destination for bind in access.binds]
+    for place in (*places, *access.folders):
+        if any(map(_would_be_missed, _in_image(place, layers))):
+            return f"the CDI file for {KIND} mounts something over {place}, which the image has"
+    for call in access.hooks.get(IN_CONTAINER, ()):
+        path = str(call["path"])
+        bound = any(f"{path}/".startswith(f"{place.rstrip('/')}/") for place in places)
+        if not bound and not any(_in_image(path, layers)):
+            return f"the image has no {path}, which the CDI file for {KIND} runs in the container"
+    return None
+
+
+def _in_image(place: str, layers: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files or folders that the layers of an image have at a place."""
+    parts = [part for part in place.split("/") if part not in ("", ".")]
+    merged = ["usr"] * (parts[0] in ("bin", "lib", "lib64", "sbin"))  # links of Debian to those in /usr
+    for layer in layers:
+        for path in (layer.joinpath(*parts), layer.joinpath(*merged, *parts)):
+            # No link is followed out of the layer.
+            if os.path.lexists(path) and path.parent.resolve().is_relative_to(layer.resolve()):
+                yield path
+
+
+def _would_be_missed(path: Path) -> bool:
+    if path.is_symlink():
+        return False
+    if path.is_dir():
+        return any(path.iterdir())
+    ours = "nvidia" in path.name.lower() or _DRIVER_LIBRARIES.fullmatch(path.name) is not None
+    return path.stat().st_size > 0 and not ours
 
 
 def gpu_missing() -> str | None:
@@ -189,69 +171,7 @@ def gpu_missing() -> str | None:
 
 def has_cdi(cdi_folders: Sequence[Path] = CDI_FOLDERS) -> bool:
     """Whether there is a CDI specification for NVIDIA's GPUs."""
-    return bool(_cdi_devices(cdi_folders))
-
-
-@dataclass(frozen=True, slots=True)
-class _CdiDevice:
-    """A device of a CDI file: its own edits, and those that the file has for all."""
-
-    path: Path
-    edits: JsonTable
-    common: JsonTable
-
-
-def _cdi_devices(folders: Sequence[Path]) -> dict[str, _CdiDevice]:
-    """Return the devices of all files by name; the device ``all`` of a file means all of that file.
-
-    A later folder outranks an earlier one, and its ``all`` means all that there is; two files of one folder
-    must not define the same device (SPEC.md of CDI, and its packages).
-    """
-    found: dict[str, _CdiDevice] = {}
-    for folder in folders:
-        here: dict[str, _CdiDevice] = {}
-        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.json")]):  # no other ending (SPEC.md)
-            spec = _read(path)
-            if spec.get("kind") != KIND:
-                continue
-            for name, device in _devices_of(spec, path).items():
-                if name in here:
-                    raise HostError(
-                        f"{path}: {here[name].path} defines the GPU {name}, too",
-                        hint="remove one of the two CDI files, or use --gpu off",
-                    )
-                here[f"{name} of {path}" if name in ("all", "") else name] = device
-        whole = any(name.startswith("all of ") for name in here)
-        found = here if whole else found | here
-    return found
-
-
-def _devices_of(spec: Mapping[str, Any], path: Path) -> dict[str, _CdiDevice]:
-    with _refused(path):
-        whole = _without_null(JsonTable(spec))
-        entries = [_without_null(each) for each in whole.tables("devices", default=())]
-        devices = {_name(each): each for each in entries}
-        if len(devices) < len(entries):
-            raise TableError("it defines a device twice")
-        common = _edits_of(whole)
-        every = {name: _edits_of(each) for name, each in devices.items()} or {"": JsonTable({})}
-    return {name: _CdiDevice(path, edits, common) for name, edits in every.items()}
-
-
-def _edits_of(table: JsonTable) -> JsonTable:
-    key = "containerEdits"
-    return _without_null(JsonTable(table.value(key, dict, {}), table.where(key)))
-
-
-def _without_null(table: Table) -> JsonTable:
-    """Return a table without the keys whose value is null, which Go reads as missing."""
-    return JsonTable({key: value for key, value in table.data.items() if value is not None}, table.place)
-
-
-def _name(device: JsonTable) -> str:
-    """Return a device's name; without quotes YAML has a number there."""
-    number = type(device.data.get("name")) is int
-    return str(device.integer("name", 0, 1 << 32)) if number else device.value("name", str)
+    return bool(cdi_devices(cdi_folders))
 
 
 def _driver_libraries() -> dict[str, Path]:
@@ -298,147 +218,3 @@ def _known_to_ldconfig() -> dict[str, Path]:
         if path and ours and Path(path).exists():  # the cache may be older than the driver
             found.setdefault(base, Path(path))
     return found
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """Return a CDI file; an empty table for one that cannot be read and is not about NVIDIA's GPUs."""
-    data = b""
-    try:
-        with open_regular(path) as file:
-            data = file.read(_LARGEST + 1)
-        _hold_size(data)
-        spec = load_json(data) if path.suffix == ".json" else load_yaml(data.decode())
-    except (OSError, ValueError) as error:
-        # Another vendor's broken file is no reason to refuse.
-        if KIND.encode() in data or "nvidia" in path.name:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise HostError(f"{path}: not a valid CDI specification: {reason}", hint=_ANEW) from None
-        return {}
-    if isinstance(spec, dict):
-        return spec
-    with _refused(path):
-        if "nvidia" in path.name:
-            raise TableError("not a table")
-    return {}
-
-
-def _hold_size(data: bytes) -> None:
-    if len(data) > _LARGEST:
-        raise ValueError(f"it has more than {_LARGEST:,} bytes")
-
-
-def _from_cdi(devices: Mapping[str, _CdiDevice], visible: Mapping[str, str]) -> GpuAccess:
-    """Return the device ``all`` of each file that has it, else every device, with the edits common to all."""
-    whole = {device.path for name, device in devices.items() if name.startswith("all of ")}
-    chosen = [
-        devices[name]
-        for name in sorted(devices)
-        if name.startswith("all of ") or devices[name].path not in whole
-    ]
-    # By the file, so that one that cannot be understood is named.
-    parts = []
-    for path in dict.fromkeys(device.path for device in chosen):
-        edits = [device for device in chosen if device.path == path]
-        with _refused(path):
-            parts.append(_merged([edits[0].common, *(device.edits for device in edits)]))
-    return _joined(parts, visible)
-
-
-def _joined(parts: Sequence[GpuAccess], visible: Mapping[str, str]) -> GpuAccess:
-    """Merge the edits of several files."""
-    hooks: dict[str, list[Mapping[str, Any]]] = {}
-    for part in parts:
-        for kind, calls in part.hooks.items():
-            known = hooks.setdefault(kind, [])
-            known += [call for call in calls if call not in known]
-    return GpuAccess(
-        devices=list({device.path: device for part in parts for device in part.devices}.values()),
-        binds=list({bind.destination: bind for part in parts for bind in part.binds}.values()),
-        env={**{key: value for part in parts for key, value in part.env.items()}, **visible},
-        hooks=hooks,
-        folders={path: size for part in parts for path, size in part.folders.items()},
-        groups=sorted({group for part in parts for group in part.groups}),
-    )
-
-
-def _merged(edits: Iterable[JsonTable]) -> GpuAccess:
-    devices: dict[str, Device] = {}
-    binds: dict[str, Bind] = {}
-    folders: dict[str, int] = {}
-    env: dict[str, str] = {}
-    groups: list[int] = []
-    hooks: dict[str, list[Mapping[str, Any]]] = {}
-    for edit in edits:
-        for node in map(_without_null, edit.tables("deviceNodes", default=())):
-            path = _free_path(node, "path")
-            devices[path] = Device(path=path, source=Path(_path(node, "hostPath", path) or path))
-        for mount in map(_without_null, edit.tables("mounts", default=())):
-            target = _free_path(mount, "containerPath")
-            if mount.value("type", str, "") == "tmpfs":
-                folders[target] = _TMPFS_BYTES
-                continue
-            writable = "rw" in mount.texts("options", default=())
-            source = Path(_path(mount, "hostPath"))
-            binds[target] = Bind(source=source, destination=target, writable=writable)
-        env |= dict(line.split("=", 1) for line in edit.texts("env", _variable, ()))
-        groups += _groups(edit)
-        for hook in map(_without_null, edit.tables("hooks", default=())):
-            kept = hooks.setdefault(str(hook.choice("hookName", _HOOKS)), [])
-            if (call := _call(hook)) not in kept:
-                kept.append(call)
-    return GpuAccess(
-        devices=list(devices.values()),
-        binds=list(binds.values()),
-        env=env,
-        hooks=hooks,
-        folders=folders,
-        groups=groups,
-    )
-
-
-def _path(table: JsonTable, key: str, default: str | None = None) -> str:
-    """Return an absolute path that leads nowhere but down."""
-    value = table.value(key, str) if default is None else table.value(key, str, "") or default
-    if not value.startswith("/") or ".." in value.split("/") or not value.isprintable():
-        raise table.bad(key, f"{shown(value)} is not an absolute path without ..")
-    return value
-
-
-def _free_path(table: JsonTable, key: str) -> str:
-    """Return a place in the container that hides none of what the lock names and the self-test runs."""
-    value = _path(table, key)
-    place = posixpath.normpath(f"/{value.lstrip('/')}").rstrip("/")
-    for own in (SITE_PREFIX, OWN_FOLDER):
-        if f"{own}/".startswith(f"{place}/") or place.startswith(f"{own}/"):
-            raise table.bad(key, f"what is at {shown(value)} would hide locked files of {own}")
-    return value
-
-
-def _variable(line: str) -> str:
-    name, equals, _ = line.partition("=")
-    if not name or not equals or "\0" in line:
-        raise ValueError(f"{shown(line)} is not NAME=VALUE")
-    return line
-
-
-def _groups(edit: JsonTable) -> list[int]:
-    found = edit.value("additionalGids", list, [])
-    if any(type(group) is not int or not 0 <= group <= _MOST_GROUP for group in found):
-        raise edit.bad("additionalGids", f"{shown(found)} are not ids of groups")
-    return [group for group in found if group]
-
-
-def _call(hook: JsonTable) -> Mapping[str, Any]:
-    lists = {key: hook.texts(key, _without_nul, ()) for key in ("args", "env")}
-    call = {"path": _path(hook, "path"), **lists, "timeout": hook.integer("timeout", 0, 1 << 31, 0)}
-    return {key: value for key, value in call.items() if value}
-
-
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("it has a NUL")
-    return text
-
-
-def _refused(path: Path) -> AbstractContextManager[None]:
-    return refused_as(HostError, f"{path}: not a valid CDI specification", _ANEW)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from ..host import process
 from ..host.limits import Limits
 from ..host.machine import visible_devices
-from .gpu import KIND, gpu_access, has_cdi
+from .cdi import KIND
+from .gpu import gpu_access, has_cdi
 
 
 def limit_options(limits: Limits) -> list[str]:

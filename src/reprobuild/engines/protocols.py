@@ -22,7 +22,7 @@ from ..oci.merge_layers import Keep
 from ..oci.store import Image
 from ..selftest.run import Runner
 from ..twice.runs import RecordedRun
-from .gpu import GpuAccess
+from .cdi import GpuAccess
 
 EngineName = Literal["oci", "docker", "podman"]
 

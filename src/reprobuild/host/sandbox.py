@@ -85,8 +85,8 @@ class Task:
     cwd: str = "/"
     binds: Sequence[Bind] = ()
     devices: Sequence[Device] = ()
-    folders: Mapping[str, int] = field(default_factory=dict)
-    """Empty folders in memory that it can write to, by path, with their bytes at most."""
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Empty folders in memory, by path, with further options of their mount."""
     writable: bool = False
     """Whether the root can be written; what is written lands in the run's folder ``upper``."""
     network: Literal["none", "host"] = "none"
@@ -354,8 +354,8 @@ def _config(task: Task, limits: Limits | None, largest_file: int | None) -> dict
             *_MOUNTS,
             _sys(task, own_users=os.geteuid() != 0 or bool(ids)),
             *(
-                _mount(path, "tmpfs", "nosuid", "nodev", "mode=755", f"size={size}")
-                for path, size in sorted(task.folders.items())
+                _mount(path, "tmpfs", "nosuid", "nodev", "mode=755", *options)
+                for path, options in sorted(task.folders.items())
             ),
             *(_bind(b) for b in task.binds),
             *(_device_bind(d) for d in task.devices),

@@ -235,7 +235,7 @@ def _run(
         env=environment(recipe, is_standalone=root.is_standalone),
         cwd="/",
         binds=binds,
-        folders={FOLDER: FOLDER_BYTES},
+        folders={FOLDER: (f"size={FOLDER_BYTES}",)},
     )
     limit = seconds()
     try:
