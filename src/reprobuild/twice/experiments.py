@@ -27,6 +27,7 @@ _LINES = (
     "order",
     "mtime",
     "computed",
+    "memory",
 )
 """Kinds of values that can be pinned at one line."""
 GENERATORS = {
@@ -140,6 +141,7 @@ _TOLD = {
     "stamp": "a fixed time at",
     "mtime": "a fixed time at",
     "address": "numbers in place of addresses at",
+    "memory": "zeros in the new array at",
     "computed": "the generator seeded and the rows sorted at",
 }
 

@@ -25,6 +25,7 @@ _ORDER = (
     "entropy",
     "order",
     "computed",
+    "memory",
     "timeout",
     "machine",
     "mtime",

@@ -216,6 +216,11 @@ SOURCES: dict[str, Remedy] = {
         "sort the rows or say maintain_order=True; where it draws, seed=SEED or polars.set_random_seed(SEED)",
         "Polars' documentation of unique, group_by and set_random_seed",
     ),
+    "memory": Remedy(
+        "the array is not initialized: it has what was in memory before, and not all of it was filled",
+        "use numpy.zeros or numpy.full, or fill every element",
+        "NumPy's documentation of numpy.empty",
+    ),
     "timeout": Remedy(
         "what comes before a time limit depends on how fast the others are",
         "wait for a number of things, not for some time",

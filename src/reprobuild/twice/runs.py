@@ -359,9 +359,11 @@ def _trace(
     at = parting.moment if parting is not None else -1
     data = parting is not None and parting.part in DATA
     first = 0 if data or at <= EARLY else at
+    # Where all moments were equal it parts after the last one; a program without any is traced as a whole.
+    ended = max((len(stream.moments) for one in found.runs for stream in one.streams), default=0)
     varied = VARIATIONS[found.varied][1] if found.varied else {}
     for attempt in range(1, ATTEMPTS + 1):
-        window = f"{first}-{at}" if at >= 0 else "sources"
+        window = f"{first}-{at}" if at >= 0 else f"{ended}-{ended}"
         say(f"the runs part: looking for the first operation, attempt {attempt} of {ATTEMPTS}")
         settings = {**recorder_settings(how), "REPROBUILD_TWICE_TRACE": window}
         with ExitStack() as stack:

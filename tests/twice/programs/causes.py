@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
 
 import numpy as np
 import torch
@@ -173,6 +173,26 @@ def pool_order():
     train(model, [(inputs[at : at + 4], labels[at : at + 4]) for at in order])
 
 
+def pool_rounds():
+    inputs, labels = data()
+    seconds, order = waits(24), []
+    with ThreadPoolExecutor(24) as pool:
+        waiting = {pool.submit(lambda at: (time.sleep(seconds[at]), at)[1], at) for at in range(24)}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)  # cause
+            order += [each.result() for each in done]
+    train(network(), [(inputs[at : at + 4], labels[at : at + 4]) for at in order])
+
+
+def uninitialized_array():
+    inputs, labels = data()
+    used = np.array(drawn_order(1, 120))
+    del used  # NumPy gives this memory to the next array of that size
+    weights = np.empty(120, dtype=np.int64)  # cause
+    weights[::2] = 1
+    train(network(), [(inputs * torch.from_numpy(weights[:8] % 7 + 1).float(), labels)] * 2)
+
+
 def thread_race():
     inputs, labels = data()
     total = torch.zeros(8)
@@ -187,6 +207,23 @@ def thread_race():
     for thread in threads:
         thread.join()
     train(network(), [(inputs + total, labels)] * 2)
+
+
+def race_after_training():
+    inputs, labels = data()
+    model, total = network(), torch.zeros(8)
+    train(model, [(inputs, labels)] * 2)
+
+    def add(row, seconds):
+        time.sleep(seconds)
+        total.mul_(0.9).add_(inputs[row])  # cause
+
+    threads = [threading.Thread(target=add, args=each) for each in enumerate(waits(16))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(total.tolist())
 
 
 def filled_by_threads():

@@ -44,6 +44,7 @@ elif sys.argv[1] == "outside":  # what it takes from outside, each kind at one l
         tasks = [pool.submit(abs, -n) for n in range(3)]
         for done in concurrent.futures.as_completed(tasks):  # order as_completed
             done.result()
+        concurrent.futures.wait(tasks)  # order concurrent.futures.wait
     with ThreadPool(2) as pool:
         list(pool.imap_unordered(abs, [1, 2]))  # order imap_unordered
     items = queue.Queue()
@@ -90,6 +91,11 @@ elif sys.argv[1] == "drawn":  # the kind and what it gave
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         tasks = [pool.submit(abs, -n) for n in range(9)]
         print("order", [done.result() for done in concurrent.futures.as_completed(tasks)])
+        waiting, order = {pool.submit(abs, -n) for n in range(9)}, []
+        while waiting:
+            done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
+            order += [each.result() for each in done]
+        print("order", order)
     print("mtime", os.path.getmtime("a"))
     import subprocess
 

@@ -1,4 +1,4 @@
-"""Records, for a trace, what libraries give that is computed in no Python: Polars, pandas, datetime, torch.
+"""Records, for a trace, what libraries give that no Python computes: Polars, pandas, datetime, torch, NumPy.
 
 What Polars computes has a digest of what went in beside that of what came out: only with equal inputs another
 output says something, as it does of an operation of torch.
@@ -19,6 +19,8 @@ from .watching import Watcher, warn
 PINNED = object()
 """What an experiment gives in place of a seed."""
 MOST_ROWS = 2_000_000
+MOST_MEMORY = 16 << 20
+"""Bytes of a new array."""
 _POLARS = {
     "DataFrame": ("sample", "unique", "select", "with_columns", "join", "filter", "pivot", "partition_by"),
     "Series": ("sample", "shuffle", "unique", "value_counts", "mode"),
@@ -38,10 +40,38 @@ def _called_by_program() -> bool:
 
 def install(watcher: Watcher, sources: Any) -> None:
     """Watch what is imported later."""
+    watcher.after("numpy", functools.partial(_numpy, sources))
     watcher.after("datetime", functools.partial(_datetime, sources))
     watcher.after("pandas", functools.partial(_pandas, sources))
     watcher.after("polars", functools.partial(_polars, sources))
     watcher.after("polars.dataframe.group_by", functools.partial(_groups, sources))
+
+
+def _numpy(sources: Any, module: Any) -> None:
+    """Watch arrays that have what was in memory before, until the program fills them."""
+    for name in ("empty", "empty_like"):
+        setattr(module, name, _uninitialized(sources, getattr(module, name), f"numpy.{name}"))
+
+
+def _uninitialized(sources: Any, inner: Any, label: str) -> Any:
+    @functools.wraps(inner)
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        if not _called_by_program():
+            return inner(*arguments, **keywords)
+        array = sources.call_of("memory", label, inner, arguments, keywords)
+        if not array.dtype.hasobject and array.nbytes <= MOST_MEMORY:  # else its elements are None
+            held = hashlib.sha256(array.tobytes()).hexdigest()
+            sources.note("memory", label, _Shown(f"bytes {held[:12]}"))
+        return array
+
+    return made
+
+
+def zeroed(array: Any) -> Any:
+    """Return an array of NumPy's with zeros for what was in its memory."""
+    if not array.dtype.hasobject:
+        array.fill(0)
+    return array
 
 
 def _datetime(sources: Any, module: Any) -> None:
@@ -102,7 +132,7 @@ def _computed(sources: Any, inner: Any, label: str) -> Any:
         result = sources.call_of("computed", label, inner, (self, *arguments), keywords)
         found = _safely(result)
         if given and found:
-            sources.note("computed", label, _Found(found, given))
+            sources.note("computed", label, _Shown(f"a table {found} from {given}"))
         return result
 
     return computed
@@ -116,14 +146,14 @@ def _safely(value: Any) -> str:
         return ""
 
 
-class _Found:
-    """Shows what came out and what went in, by their digests."""
+class _Shown:
+    """Shows a text in place of a value, such as its digest."""
 
-    def __init__(self, found: str, given: str) -> None:
-        self._shown = f"a table {found} from {given}"
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def __repr__(self) -> str:
-        return self._shown
+        return self._text
 
 
 def digest(value: Any) -> str:

@@ -7,6 +7,7 @@ got the same things in another order.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 from typing import Any
@@ -15,6 +16,7 @@ from .places import here, is_users
 from .watching import Watcher
 
 MOST_ITEMS = 6
+WAIT = "concurrent.futures.wait"
 
 
 def _shown(value: Any, depth: int = 2) -> str:
@@ -58,6 +60,41 @@ def _futures(sources: Any, module: Any) -> None:
 
     module.as_completed = as_completed
     module._base.as_completed = as_completed
+    _waits_for_some(sources, module)
+
+
+class InTurn(set):  # type: ignore[type-arg]
+    """Futures that are gone through in the order in which they were made, not by their addresses."""
+
+    def __iter__(self) -> Any:
+        """Return them in turn."""
+        return iter(sorted(super().__iter__(), key=number_of))
+
+
+def number_of(future: Any) -> int:
+    """Return which of its process's futures it is; -1 for one that was made before they were counted."""
+    return int(getattr(future, "_reprobuild_number", -1))
+
+
+def _waits_for_some(sources: Any, module: Any) -> None:
+    """Watch what `wait` gives: sets of futures, which have no order."""
+    make, inner, count = module.Future.__init__, module.wait, itertools.count()
+
+    @functools.wraps(make)
+    def made(self: Any, *given: Any, **named: Any) -> None:
+        make(self, *given, **named)
+        self._reprobuild_number = next(count)
+
+    @functools.wraps(inner)
+    def wait(fs: Any, *arguments: Any, **keywords: Any) -> Any:
+        found = sources.call_of("order", WAIT, inner, (fs, *arguments), keywords)
+        if _called_by_program():
+            for future in found.done:
+                sources.note("order", WAIT, number_of(future))
+        return found
+
+    module.Future.__init__ = made
+    module.wait = module._base.wait = wait
 
 
 def _asyncio(sources: Any, module: Any) -> None:

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import libraries
+from . import libraries, orders
 from . import sources as recorded
 from .places import here
 from .watching import Watcher, warn
@@ -106,6 +106,8 @@ class Pins(recorded.Sources):
             return self._named(inner, given, named)
         if kind == "computed":
             return libraries.fixed(label, inner, given, named)
+        if kind == "memory":
+            return libraries.zeroed(inner(*given, **named))
         if kind == "order":
             return self._ordered(label, given, named)
         return inner(*given, **named)
@@ -160,6 +162,12 @@ class Pins(recorded.Sources):
     def _ordered(self, label: str, given: Any, named: Any) -> Any:
         if label == "imap_unordered":
             return given[0].imap(*given[1:], **named)
+        if label == orders.WAIT:  # for all, which it then has in the order in which they were made
+            kind = sys.modules["concurrent.futures"]._base.DoneAndNotDoneFutures
+            futures = list(given[0])
+            for future in futures:
+                future.exception()
+            return kind(orders.InTurn(futures), set())
         # Each is waited for by what it then gives.
         return list(given[0])
 
