@@ -17,7 +17,9 @@ from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
 from reprobuild.pipeline import steps
 from reprobuild.pipeline.preflight import doctor
-from reprobuild.pipeline.preflight.doctor import Driver, examine
+from reprobuild.pipeline.preflight.doctor import examine
+from reprobuild.pipeline.preflight.image_needs import needs_of
+from reprobuild.pipeline.preflight.nvidia_smi import Driver
 from reprobuild.pipeline.steps import _check_gpus
 from reprobuild.selftest.run import Gpu
 from support.hosts import quiet_host
@@ -30,76 +32,6 @@ if TYPE_CHECKING:
 pytest_plugins = ["support.commands", "support.nvidia_smi"]
 
 
-def test_the_driver_says_what_it_is(smi: Path) -> None:
-    a100 = ("NVIDIA A100-SXM4-40GB", "8.0")
-    assert doctor.driver() == Driver("550.54.14", "12.4", (a100, a100))
-
-
-@pytest.mark.parametrize(
-    ("text", "says"), [("#!/bin/sh\nexit 9\n", "exited with 9"), ("#!/bin/sh\n", "printed no driver")]
-)
-def test_a_driver_that_is_broken(smi: Path, text: str, says: str) -> None:
-    smi.write_text(text)
-    found = doctor.driver()
-    assert isinstance(found, str)
-    assert says in found
-
-
-@pytest.mark.parametrize(
-    ("head", "known"),
-    [
-        # Since driver 610 the driver has another name, and so has its CUDA.
-        ("NVIDIA-SMI 610.43.02  KMD Version: 610.43.02  CUDA UMD Version: 13.3", ("610.43.02", "13.3")),
-        ("NVIDIA-SMI 560.28.03  Driver Version: 560.81  CUDA Version: 12.6", ("560.81", "12.6")),  # WSL
-        ("NVIDIA-SMI 540.2.0  Driver Version: N/A  CUDA Version: 12.2", None),  # Jetson
-        ("NVIDIA-SMI 535.161.07  Driver Version: 535.161.07  CUDA Version: N/A", None),
-        ("NVIDIA-SMI 515.65.01  Driver Version: 515.65.01  CUDA Version: ERR!", None),
-        ("NVIDIA-SMI 331.62  Driver Version: 331.62  |", None),
-    ],
-)
-def test_drivers_of_other_ages_and_machines(smi: Path, head: str, known: tuple[str, str] | None) -> None:
-    smi.write_text(f"#!/bin/sh\ncase $* in *query*) echo 'NVIDIA B200, 10.0';; *) echo '| {head} |';; esac\n")
-    found = doctor.driver()
-    if known is None:
-        assert found == "nvidia-smi printed no driver version or no CUDA version"
-    else:
-        assert found == Driver(*known, (("NVIDIA B200", "10.0"),))
-
-
-def test_an_old_driver_that_knows_no_compute_capability_is_still_too_old(smi: Path, tmp_path: Path) -> None:
-    """As that of driver 470, which refuses the whole query (huggingface/candle#733)."""
-    smi.write_text(
-        """#!/bin/sh
-case $* in
-*compute_cap*) echo 'Field "compute_cap" is not a valid field to query.'; exit 2;;
-*query*) echo "Tesla V100-SXM2-32GB";;
-*) echo "| NVIDIA-SMI 470.182.03  Driver Version: 470.182.03  CUDA Version: 11.4 |";;
-esac
-"""
-    )
-    assert doctor.driver() == Driver("470.182.03", "11.4", (("Tesla V100-SXM2-32GB", "[N/A]"),))
-    with pytest.raises(HostError, match=r"driver 470\.182\.03 supports CUDA up to 11\.4"):
-        _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
-
-
-@pytest.mark.parametrize("knows", ["name,compute_cap", "name"])
-def test_a_card_whose_inforom_is_corrupt_is_described_all_the_same(smi: Path, knows: str) -> None:
-    """All is printed, then a warning, and the status is 14 (microsoft/pai#3756)."""
-    smi.write_text(
-        f"""#!/bin/sh
-case $* in
-*"query-gpu={knows} "*) echo "Quadro P4000{", 6.1" * ("," in knows)}";;
-*query*) exit 2;;
-*) echo "| NVIDIA-SMI 535.54.03  Driver Version: 535.54.03  CUDA Version: 12.2 |";;
-esac
-echo "WARNING: infoROM is corrupted at gpu 0000:B3:00.0"
-exit 14
-"""
-    )
-    found = doctor.driver()
-    assert found == Driver("535.54.03", "12.2", (("Quadro P4000", "6.1" if "," in knows else "[N/A]"),))
-
-
 @pytest.mark.parametrize(
     ("status", "said", "good"),
     [
@@ -107,6 +39,7 @@ exit 14
         (18, "Failed to initialize NVML: Driver/library version mismatch", False),
         (6, "No devices were found", False),
         (15, "Unable to determine the device handle for GPU0000:01:00.0: GPU is lost.", None),
+        (255, "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error", None),
     ],
 )
 def test_a_driver_that_runs_no_program_is_told_before_the_download(
@@ -116,9 +49,53 @@ def test_a_driver_that_runs_no_program_is_told_before_the_download(
     found = {each.name: each for each in doctor.examine_gpus(None)}
     assert found["driver"].good is good
     assert said in found["driver"].text
+    assert found["GPU"].good is None
+    assert ("nvidia-smi cannot ask it" in found["GPU"].text) is (good is None)
     if good is False:
         with pytest.raises(HostError, match=rf"--gpu require: nvidia-smi: nvidia-smi exited with {status}: "):
             _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
+
+
+LOST = ("[GPU is lost]", "[GPU is lost]")
+OLD, NEW, OTHER = ("NVIDIA GeForce GT 710", "3.5"), ("NVIDIA A100", "8.0"), ("NVIDIA L4", "8.9")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environ", "good", "says"),
+    [
+        ((OLD, NEW), {}, True, "only has code for"),
+        ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "0"}, None, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, False, "GT 710"),
+        ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, True, "A100"),
+        ((NEW, OTHER), {"CUDA_VISIBLE_DEVICES": "0"}, True, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        ((NEW, NEW), {"CUDA_VISIBLE_DEVICES": "0"}, True, "A100"),
+        ((NEW, NEW), {"CUDA_VISIBLE_DEVICES": "GPU-9"}, False, "the UUID of no GPU here"),
+        ((LOST,), {}, False, "nvidia-smi says [GPU is lost] of it"),
+        ((LOST, NEW), {}, None, "[GPU is lost]"),
+        ((LOST, OLD), {}, False, "only has code for"),
+        ((), {}, None, "nvidia-smi lists none"),
+    ],
+)
+def test_the_gpus_that_the_caller_s_variables_choose(
+    smi: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: tuple[tuple[str, str], ...],
+    environ: dict[str, str],
+    good: bool | None,
+    says: str,
+) -> None:
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(doctor, "driver", lambda: Driver("550.54.14", "12.4", gpus))
+    smi.write_text("#!/bin/sh\n" + "".join(f"echo GPU-{number}a\n" for number, _ in enumerate(gpus)))
+    needs = needs_of(replace(LOCK, gpu_targets=("sm_80",)))
+    found = doctor.examine_gpus(needs)[0]
+    assert (found.name, found.good) == ("GPU", good)
+    assert says in found.text
+    without = doctor.examine_gpus(None)[0]
+    assert without.good in (good, True, None)
 
 
 @pytest.mark.parametrize(

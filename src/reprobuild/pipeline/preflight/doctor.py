@@ -6,8 +6,7 @@ compatibility), and code for the GPU that it runs on.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,13 +17,12 @@ from ...host import control_groups, limits, namespaces, process, sandbox
 from ...host.console import Console, size_text
 from ...host.home import Home, free_bytes
 from ...host.host import Host
+from ...host.machine import visible_devices
 from ...lock.model import UNPACKED, Lock
 from ...net.index_settings import ca_bundle
+from .forward_compatibility import forward_compatibility
 from .image_needs import Needs, is_known, needs_of
-
-_BROKEN = re.compile(r"nvidia-smi exited with (6|9|18)\b")
-"""No GPU found, no driver loaded, or another version loaded than installed: no CUDA program runs then
-(docs.nvidia.com/deploy/nvidia-smi, and nvmlReturn_t of its nvml-api)."""
+from .nvidia_smi import BROKEN, chosen, driver, has_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +34,6 @@ class Finding:
     """None if it does not matter, like a GPU on a machine that has none."""
     text: str
     hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Driver:
-    """The NVIDIA driver and the GPUs."""
-
-    version: str
-    cuda: str
-    """The newest CUDA that it supports, like ``12.4``."""
-    gpus: tuple[tuple[str, str], ...]
-    """Name and compute capability."""
 
 
 def examine(lock: Lock | None, host: Host) -> tuple[Finding, ...]:
@@ -82,43 +69,6 @@ def _gpus_or_fault(needs: Needs | None) -> list[Finding]:
         return [Finding("GPU", good=False, text=error.message, hint=error.hint)]
 
 
-def driver() -> Driver | str:
-    """Return the driver, or the reason why it is unknown."""
-    program = process.which("nvidia-smi")
-    if program is None:
-        return "nvidia-smi is not installed"
-    try:
-        head = "\n".join(_asked(program))
-        gpus = _gpus(program)
-    except (process.ProcessFailed, process.ProcessTimeout) as error:
-        return f"nvidia-smi: {error}"
-    # Both were renamed in driver 610 (docs.nvidia.com/deploy/nvidia-smi): KMD is the kernel's part.
-    version = re.search(r"(?:Driver|KMD) Version: *([0-9.]+)", head)
-    cuda = re.search(r"CUDA (?:UMD )?Version: *([0-9]+\.[0-9]+)", head)
-    if version is None or cuda is None:
-        return "nvidia-smi printed no driver version or no CUDA version"
-    return Driver(version[1], cuda[1], gpus)
-
-
-def _gpus(program: str) -> tuple[tuple[str, str], ...]:
-    """Return name and compute capability of each GPU, which the nvidia-smi of driver 470 does not know."""
-    try:
-        rows = [row.rpartition(",") for row in _asked(program, "--query-gpu=name,compute_cap")]
-    except process.ProcessFailed:
-        return tuple((name.strip(), "[N/A]") for name in _asked(program, "--query-gpu=name"))
-    return tuple((name.strip(), capability.strip()) for name, comma, capability in rows if comma)
-
-
-def _asked(program: str, *query: str) -> list[str]:
-    """Return what nvidia-smi prints, line by line; the status 14 means a warning at its end."""
-    argv = [program, *query, *(["--format=csv,noheader"] if query else [])]
-    done = process.run(argv, timeout=30, check=False)
-    if done.returncode not in (0, 14):
-        raise process.ProcessFailed(argv, done.returncode, process.tail(done.stderr or done.stdout))
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return [line for line in lines if not line.startswith("WARNING: infoROM")]
-
-
 def examine_gpus(needs: Needs | None) -> list[Finding]:
     """Check the GPUs and the driver, for any image or for one. Raises `HostError` for a bad CDI file."""
     access, found = gpu_access(), driver()
@@ -128,26 +78,47 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
         remedy = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
         return [Finding("GPU", good=False, text=lacking, hint=remedy)]
     if isinstance(found, str):
-        broken = _BROKEN.search(found) is not None
+        broken = BROKEN.search(found) is not None
         remedy = "restart the machine, or load the driver that is installed; or use --gpu off"
+        failed = found.startswith("nvidia-smi: ")
+        passed = "can be passed to a container" + ", but nvidia-smi cannot ask it" * (failed and not broken)
         return [
-            Finding("GPU", good=None if broken else True, text="can be passed to a container"),
+            Finding("GPU", good=None if failed else True, text=passed),
             Finding("driver", good=False if broken else None, text=found, hint=remedy if broken else ""),
         ]
-    gpus = ", ".join(f"{name} (compute capability {capability})" for name, capability in found.gpus)
+    visible = visible_devices()
+    gpus, unsure = chosen(found, visible)
+    if not gpus and found.gpus:
+        none = f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, the UUID of no GPU here"
+        return [Finding("GPU", good=False, text=none, hint="`nvidia-smi -L` lists them")]
     known = f"{found.version}, supports CUDA up to {found.cuda}"
-    if needs is None:
-        return [Finding("GPU", good=True, text=gpus), Finding("driver", good=True, text=known)]
-    old = needs.refusal_of_driver(found.version, found.cuda)
-    refusals = [needs.refusal_of_gpu(*each) for each in found.gpus]
-    # One that can run it is enough: a machine may have an old card for its screen. Each kind is named once.
-    unsure = not all(is_known(capability) for _, capability in found.gpus)
-    good = None if unsure and needs.gpu_targets else None in refusals or not refusals
-    text = "; ".join(dict.fromkeys(filter(None, refusals))) or gpus
+    driver_good: bool | None = True
+    if needs is not None and (old := needs.refusal_of_driver(found.version, found.cuda)) is not None:
+        newer = forward_compatibility(needs, found, access, gpus)
+        known, driver_good = (old, False) if newer is None else (f"{old}; but {newer}", None)
     return [
-        Finding("GPU", good, text, "request a PyTorch that has code for this GPU"),
-        Finding("driver", old is None, old or known, "install a newer driver, or request an older CUDA"),
+        _gpus(needs, gpus, unsure),
+        Finding("driver", driver_good, known, "install a newer driver, or request an older CUDA"),
     ]
+
+
+def _gpus(needs: Needs | None, gpus: Sequence[tuple[str, str]], unsure: str) -> Finding:
+    """Check the GPUs that may be meant; ``unsure``: why it is not known which are."""
+    listed = ", ".join(f"{name} (compute capability {capability})" for name, capability in gpus)
+    usable = [gpu for gpu in gpus if not has_fault(gpu)]
+    if not usable:
+        says = f"nvidia-smi says {gpus[0][0]} of it" if gpus else "nvidia-smi lists none"
+        return Finding("GPU", good=False if gpus else None, text=says, hint="restart the machine")
+    refusals = [] if needs is None else [needs.refusal_of_gpu(*gpu) for gpu in usable]
+    # Of several, one that can run it is enough: a machine may have an old card for its screen.
+    if refusals and None not in refusals:
+        good: bool | None = False
+    else:
+        unknown = needs is not None and needs.gpu_targets and not all(is_known(each) for _, each in usable)
+        good = None if unknown or len(usable) < len(gpus) or (unsure and any(refusals)) else True
+    text = "; ".join(dict.fromkeys(filter(None, refusals))) or listed  # each kind once
+    more = f"; {unsure}" if unsure else ""
+    return Finding("GPU", good, text + more, "request a PyTorch that has code for this GPU")
 
 
 def _tried(name: str, check: Callable[[], object]) -> Finding:

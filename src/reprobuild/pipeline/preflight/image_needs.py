@@ -27,15 +27,20 @@ class Needs:
     """The oldest driver; None if not known."""
     gpu_targets: Sequence[str]
     """What torch has code for, as CUDA writes them; empty where it is not known."""
+    own_libcuda: bool = False
+    """Whether the image may have a libcuda of its own, as a base image or a conda package brings it."""
 
     def refusal_of_driver(self, version: str, cuda: str) -> str | None:
         """Return why a driver that supports CUDA up to ``cuda`` is too old; None if it is not."""
-        if self.cuda is None or (_release(cuda)[:1] >= _release(self.cuda)[:1] and self._has_driver(version)):
+        if self.cuda is None or (
+            _release(cuda)[:1] >= _release(self.cuda)[:1] and self.is_new_enough(version)
+        ):
             return None
         wants = f", which needs driver {self.driver} or newer" if self.driver else ""
         return f"driver {version} supports CUDA up to {cuda}, but {self.name} is for CUDA {self.cuda}{wants}"
 
-    def _has_driver(self, version: str) -> bool:
+    def is_new_enough(self, version: str) -> bool:
+        """Whether a driver of a version has what the CUDA of the image needs."""
         return self.driver is None or _release(version) >= _release(self.driver)
 
     def refusal_of_gpu(self, name: str, capability: str) -> str | None:
@@ -68,6 +73,7 @@ def needs_of(lock: Lock) -> Needs:
         cuda=cuda,
         driver=None if cuda is None else oldest_driver(cuda),
         gpu_targets=() if cuda is None else lock.gpu_targets,
+        own_libcuda=lock.base is not None or any(each.name.startswith("cuda-compat") for each in lock.conda),
     )
 
 
@@ -80,6 +86,7 @@ def needs_of_labels(labels: Mapping[str, str], name: str) -> Needs:
         cuda=cuda,
         driver=labels.get(LABEL + "driver"),
         gpu_targets=tuple(labels.get(LABEL + "architectures", "").split()),
+        own_libcuda="org.opencontainers.image.base.name" in labels,
     )
 
 
