@@ -115,7 +115,7 @@ MEMBERS: dict[str, tuple[Callable[[Members], object], str]] = {
     "a missing last file": (lambda m: m.pop(), "the archive ends before it"),
     "files in another order": (_swap, "is in its place"),
     "a file too many": (_extra, "files/extra: the manifest does not name it"),
-    "a link": (_link, r"torch-.*\.whl: .* is in its place"),
+    "a link": (_link, r"torch-.*\.whl: it is not a regular file \(files/"),
     "another readme": (lambda m: _change(m, m[0][1], m[0][1] + b"!"), "README: its bytes are not those"),
     "another script": (lambda m: _change(m, SCRIPT, SCRIPT.replace(b"0", b"1")), r"install\.sh: its SHA-256"),
     "no manifest": (lambda m: m.pop(1), "manifest.json is not where it belongs"),

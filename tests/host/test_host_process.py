@@ -77,6 +77,21 @@ def test_run_takes_the_output_s_end_when_nothing_was_said() -> None:
         process.run(python("import sys; print('said on stdout'); sys.exit(1)"))
 
 
+@pytest.mark.parametrize("stream", [1, 2])
+def test_what_a_process_leaves_running_is_not_waited_for(stream: int) -> None:
+    code = (
+        "import os, sys, time\n"
+        f"os.write({stream}, b'x' * 60_000)\n"
+        f"if os.fork(): os.write({stream}, b'end'); os._exit(3)\n"
+        "time.sleep(60)"
+    )
+    start = time.monotonic()
+    done = process.run(python(code), check=False, descendants=False)
+    assert done.returncode == 3
+    assert (done.stdout, done.stderr)[stream - 1] == b"x" * 60_000 + b"end"
+    assert time.monotonic() - start < 50
+
+
 def test_a_timeout_kills_the_children_too(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     code = (

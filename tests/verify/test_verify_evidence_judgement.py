@@ -179,6 +179,9 @@ def test_a_check_that_the_policy_wants(status: str, team: Team) -> None:
     assert f"the check control is {status}: no race was seen" in refused(team.judge(checks=["control"]))
     words = refused(team.judge(checks=["conv2d", "matmul2"]))
     assert "the self-test has no check matmul2: is matmul meant?" in words
+    assert "the check control (cuda) was not run: no GPU was tested (asked for the CPU only)" in refused(
+        team.judge(checks=["control (cuda)"])
+    )
 
 
 def test_a_gpu_that_the_policy_wants(team: Team) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import signal
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +83,40 @@ def test_a_command_that_never_ends_is_stopped(tmp_path: Path, monkeypatch: pytes
     public = read_public_key(write_key(tmp_path, "key").with_suffix(".pub"))
     with pytest.raises(EvidenceError, match=r"sleep: gave no signature within 0\.3 seconds"):
         sign(STATEMENT, CommandSigner(["sleep", "60"], public))
+
+
+@pytest.mark.parametrize("kept_open", [">&1", "2>&1"], ids=["output", "error"])
+def test_an_agent_that_a_command_leaves_running_is_not_waited_for(
+    kept_open: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands of tokens start agents, which hold their output open."""
+    monkeypatch.setattr(keys, "_COMMAND_SECONDS", 20.0)
+    key = write_key(tmp_path, "key", "p256")
+    public, agent = read_public_key(key.with_suffix(".pub")), tmp_path / "agent"
+    script = f"sleep 100 {kept_open} & echo $! > {agent}; exec openssl dgst -sha256 -sign {key}"
+    try:
+        document = sign(STATEMENT, CommandSigner(["sh", "-c", script], public))
+        assert Path(f"/proc/{agent.read_text().strip()}").exists()
+    finally:
+        os.kill(int(agent.read_text()), signal.SIGKILL)
+    assert read_document(document, [public]).signers == {public.keyid}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("head -c 8000000 /dev/zero >&2; exit 1", "stopped: it wrote more than 1048576 bytes"),
+        ("head -c 8000000 /dev/zero", "stopped: it wrote more than 1048576 bytes"),
+        ("head -c 900000 /dev/zero >&2; echo no token >&2; exit 1", "no token"),
+        ("kill -9 $$", r"ended with -9: it was killed \(SIGKILL\)"),
+        ("exit 4", "ended with 4: it said nothing"),
+    ],
+)
+def test_what_a_failed_command_says_is_short(script: str, reason: str, tmp_path: Path) -> None:
+    public = read_public_key(write_key(tmp_path, "key").with_suffix(".pub"))
+    with pytest.raises(EvidenceError, match=reason) as refused:
+        sign(STATEMENT, CommandSigner(["sh", "-c", script], public))
+    assert len(refused.value.message) < 10_000
 
 
 def test_a_file_of_two_keys_is_refused(tmp_path: Path) -> None:

@@ -40,9 +40,12 @@ def test_the_policy_of_the_page_is_valid_and_its_checks_exist(tmp_path: Path) ->
         assert f"def {check.replace('-', '_')}(" in program
 
 
-def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
-    (tmp_path / "policy.toml").write_text("")
-    assert read_policy(tmp_path / "policy.toml") == Policy(checks=[], keys=[], builder_keys=[])
+@pytest.mark.parametrize("text", ["", "# keys follow\n"])
+def test_a_policy_that_asks_for_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    """A file that was cut short, or never written, would let every image pass."""
+    (tmp_path / "policy.toml").write_text(text)
+    with pytest.raises(EvidenceError, match=r"policy.toml: asks for nothing"):
+        read_policy(tmp_path / "policy.toml")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,7 @@ def test_an_empty_policy_asks_for_a_passing_test_alone(tmp_path: Path) -> None:
     [
         ("key = 1", "policy.toml: key: unknown key"),
         ("keys = []", "keys: is empty"),
+        ("checks = []", "checks: is empty"),
         ('keys = ["none.pub"]', "none.pub: No such file"),
         ("keys = [3]", "expected text in quotes"),
         ("max-age-days = 0", "out of range"),

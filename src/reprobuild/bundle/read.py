@@ -204,7 +204,9 @@ class _Stream:
                 raise self._damaged(member.name, f"{refused} ({member.path})") from None
             if entry is None:
                 raise self._damaged(member.name, f"the archive ends before it ({member.path})")
-            if entry.kind != "file" or entry.path != member.path:
+            if entry.kind != "file" and entry.path == member.path:
+                raise self._damaged(member.name, f"it is not a regular file ({member.path})")
+            if entry.path != member.path:
                 raise self._damaged(member.name, f"{entry.path!r} is in its place ({member.path})")
             if entry.size != member.size:
                 raise self._damaged(member.name, f"it has {entry.size:,} bytes, not {member.size:,}")

@@ -34,6 +34,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 VARIABLE = "REPROBUILD_SIGN_PASSPHRASE"
 """Holds the passphrase of a key; with ``_FILE``, the name of a file that holds it."""
 
+_PASSPHRASE_BYTES = 4096
+
 
 def key_option(help_: str) -> Callable[[F], F]:
     """Return the option of public keys, with its own help."""
@@ -62,31 +64,53 @@ def signer_of(
     from ..verify.evidence.keys import CommandSigner, read_private_key, read_public_key  # noqa: PLC0415 -- slow to load
 
     if command is not None and public is not None:
-        argv = shlex.split(command)
+        try:
+            argv = shlex.split(command)
+        except ValueError as error:
+            raise click.UsageError(f"--sign-command: {str(error).lower()}: {command}") from None
         if not argv:
             raise click.UsageError("--sign-command: is empty")
         return CommandSigner(argv, read_public_key(public))
     assert key is not None
-    signer = read_private_key(key, lambda: _passphrase(key))
+    signer = read_private_key(key, lambda: _passphrase(key), _origin())
     if key.stat().st_mode & 0o004:
         host.console.warn(f"{key} can be read by every user of this machine: `chmod 600 {key}`")
     return signer
+
+
+def _origin() -> str:
+    """Return where the passphrase comes from, as a hint if it is wrong; empty if it is typed."""
+    if (text := os.environ.get(VARIABLE)) is not None:
+        return f"it was taken from {VARIABLE}" + ("" if text else ", which is empty")
+    if file := os.environ.get(f"{VARIABLE}_FILE"):
+        return f"it was taken from {one_line(file)}: the whole file, but for the end of its last line"
+    return ""
 
 
 def _passphrase(key: Path) -> str:
     if (text := os.environ.get(VARIABLE)) is not None:
         return text
     if file := os.environ.get(f"{VARIABLE}_FILE"):
-        try:
-            return Path(file).read_text().rstrip("\n")
-        except (OSError, ValueError) as error:
-            raise EvidenceError(f"{VARIABLE}_FILE: {file}: {getattr(error, 'strerror', error)}") from None
+        return _read_passphrase(file)
     if not sys.stdin.isatty():
         raise EvidenceError(
             f"{key}: is encrypted, and no terminal is there to ask for its passphrase",
             hint=f"set {VARIABLE}, or {VARIABLE}_FILE to a file that holds it",
         )
     return str(click.prompt(f"Passphrase of {one_line(str(key))}", hide_input=True, err=True))
+
+
+def _read_passphrase(file: str) -> str:
+    """Read a file, or a pipe such as a shell's ``<(command)``, without the end of its line."""
+    try:
+        with Path(file).open("rb") as opened:
+            data = opened.read(_PASSPHRASE_BYTES + 1)
+        if len(data) > _PASSPHRASE_BYTES:
+            raise ValueError(f"not a passphrase: it has more than {_PASSPHRASE_BYTES:,} bytes")  # noqa: TRY301 -- one error for all
+        return data.decode("utf-8-sig").replace("\r\n", "\n").rstrip("\n")
+    except (OSError, ValueError) as error:
+        why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", error)
+        raise EvidenceError(f"{VARIABLE}_FILE: {file}: {why}") from None
 
 
 def attachments(documents: Mapping[str, bytes]) -> list[Attachment]:

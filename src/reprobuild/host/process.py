@@ -22,6 +22,7 @@ from types import FrameType
 from typing import IO, Any, Protocol
 
 from ..errors import HostError, ReprobuildError
+from .descriptors import has_more
 from .os_reasons import SCARCE, killed_by
 from .stderr_listener import hearing
 from .workers import ending
@@ -56,6 +57,7 @@ _AT_THE_END = 'cat >/dev/null; for each in 1 2 3 4 5; do "$@" && exit; sleep 0.2
 """Shell script that runs its arguments once standard input ends, that is, when no writer is left."""
 
 _PIPE = 1 << 16
+_TAIL = 1 << 13
 _WATCH_SECONDS = 0.2
 _LARGE_PIPE = 1 << 20
 """Bytes of a pipe that gigabytes go through; Linux gives an ordinary user as much."""
@@ -157,6 +159,7 @@ def run(
     stdin: bytes | None = None,
     timeout: float | None = None,
     limit: int = OUTPUT_LIMIT,
+    descendants: bool = True,
     check: bool = True,
     guard: Guarding | None = None,
 ) -> Completed:
@@ -167,6 +170,7 @@ def run(
     One that writes more than ``limit`` bytes is killed, which its status and its last words then tell; one
     that reaches a limit of ``guard`` is killed too, and `LimitReached` is raised. The process gets a session
     of its own, so that a kill reaches all of its children; it is also killed when this call is interrupted.
+    Without ``descendants`` what it leaves running, such as an agent, is not waited for.
     """
     log.debug("run: %s", shlex.join(argv))
     with (
@@ -182,7 +186,7 @@ def run(
         _watched(process, guard) as reasons,
     ):
         try:
-            out, err = _communicate(process, stdin, timeout, limit)
+            out, err = _communicate(process, stdin, timeout, limit, descendants=descendants)
         except subprocess.TimeoutExpired:
             _kill_session(process)
             raise ProcessTimeout(argv, timeout or 0) from None
@@ -331,8 +335,8 @@ def at_the_end(argv: Sequence[str]) -> Iterator[None]:
 
 
 def tail(output: bytes, lines: int = 15) -> str:
-    """Return the last lines of some output as text, for a message."""
-    text = output.decode("utf-8", "replace").strip()
+    """Return the last lines of some output as text, for a message: at most 8 KiB of them."""
+    text = output.rstrip()[-_TAIL:].decode("utf-8", "replace").strip()
     return "\n".join(text.splitlines()[-lines:])
 
 
@@ -347,7 +351,12 @@ def _started(argv: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], stdin: bytes | None, timeout: float | None, limit: int
+    process: subprocess.Popen[bytes],
+    stdin: bytes | None,
+    timeout: float | None,
+    limit: int,
+    *,
+    descendants: bool,
 ) -> tuple[bytes, bytes]:
     """Do what `subprocess.Popen.communicate` does, with at most ``limit`` bytes of either stream."""
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -356,7 +365,7 @@ def _communicate(
 
     def read(pipe: IO[bytes], kept: bytearray) -> None:
         with pipe:
-            while chunk := os.read(pipe.fileno(), _PIPE):
+            while (descendants or has_more(pipe, process.poll)) and (chunk := os.read(pipe.fileno(), _PIPE)):
                 kept += chunk
                 if kept is found[1]:
                     hear(kept)

@@ -7,7 +7,7 @@ that somebody wrote it; with keys, only what one of them signed counts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
@@ -229,8 +229,7 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
     states = {check.label: check for check in report.checks}
     for name in policy.checks:
         if (check := states.get(name)) is None:
-            near = get_close_matches(name, states, 1)
-            refused.append(f"the self-test has no check {name}" + (f": is {near[0]} meant?" if near else ""))
+            refused.append(_without(name, states, report))
         elif check.status != "passed":
             refused.append(f"the check {name} is {check.status}: {check.reason}")
     if policy.gpu is not None:
@@ -241,6 +240,13 @@ def _of_report(report: SelfTestReport, policy: Policy) -> list[str]:
         elif tested != policy.gpu:
             refused.append(f"it was tested on {tested}, and {policy.gpu} is asked for")
     return refused
+
+
+def _without(name: str, states: Collection[str], report: SelfTestReport) -> str:
+    if name.endswith(" (cuda)") and not report.gpu_tested and name.removesuffix(" (cuda)") in states:
+        return f"the check {name} was not run: no GPU was tested ({report.gpu_reason})"
+    near = get_close_matches(name, states, 1)
+    return f"the self-test has no check {name}" + (f": is {near[0]} meant?" if near else "")
 
 
 def _of_coverage(report: SelfTestReport) -> Iterator[str]:

@@ -17,9 +17,11 @@ from securesystemslib.signer import CryptoSigner, Key, Signature, Signer, SSlibK
 from ...errors import EvidenceError
 from ...host import process
 from ...host.home import open_regular
+from ...host.os_reasons import killed_by
 
 _KEY_BYTES = 64 << 10
 _COMMAND_SECONDS = 120.0
+_SIGNATURE_BYTES = 1 << 20
 _PRIME = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = (0, 1, _PRIME - 1, _ORDER_8, _PRIME - _ORDER_8)
@@ -43,8 +45,11 @@ def read_public_key(path: Path) -> Key:
         raise EvidenceError(f"{path}: not a valid public key: {_SUPPORTED}") from None
 
 
-def read_private_key(path: Path, passphrase: Callable[[], str]) -> Signer:
-    """Read a private key; ``passphrase`` is called if it is encrypted. Raises `EvidenceError`."""
+def read_private_key(path: Path, passphrase: Callable[[], str], origin: str = "") -> Signer:
+    """Read a private key; ``passphrase`` is called if it is encrypted. Raises `EvidenceError`.
+
+    ``origin`` says where a wrong passphrase comes from.
+    """
     data, encrypted = _read(path), False
     try:
         try:
@@ -55,7 +60,7 @@ def read_private_key(path: Path, passphrase: Callable[[], str]) -> Signer:
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         # One wrong passphrase in 256 gives what looks decrypted, and is no key.
         if encrypted and not isinstance(error, UnsupportedAlgorithm):
-            raise EvidenceError(f"{path}: the passphrase is wrong") from None
+            raise EvidenceError(f"{path}: the passphrase is wrong", hint=origin) from None
         raise EvidenceError(f"{path}: not a valid private key: {_SUPPORTED}") from None
     return CryptoSigner(key, _public(key.public_key(), path))
 
@@ -98,13 +103,20 @@ class CommandSigner:
     def sign(self, payload: bytes) -> Signature:
         """Return the signature of some bytes. Raises `EvidenceError`."""
         try:
-            done = process.run(self._command, stdin=payload, timeout=_COMMAND_SECONDS, check=False)
+            done = process.run(
+                self._command,
+                stdin=payload,
+                timeout=_COMMAND_SECONDS,
+                limit=_SIGNATURE_BYTES,
+                descendants=False,
+                check=False,
+            )
         except process.ProcessTimeout:
             raise EvidenceError(
                 f"{self._command[0]}: gave no signature within {_COMMAND_SECONDS:g} seconds"
             ) from None
         if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip()
+            said = process.tail(done.stderr) or killed_by(done.returncode) or "it said nothing"
             raise EvidenceError(f"{self._command[0]}: ended with {done.returncode}: {said}")
         signature = Signature(self.public_key.keyid, done.stdout.hex())
         try:

@@ -95,6 +95,8 @@ def read_policy(path: Path) -> Policy:
         raise EvidenceError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise EvidenceError(f"{path}: not valid TOML: {error}") from None
+    if not table:
+        raise EvidenceError(f"{path}: asks for nothing", hint=f"expected some of: {', '.join(_KEYS)}")
     with refused_as(EvidenceError, str(path)):
         return _policy(Table(table, known=_KEYS), path)
 
@@ -107,9 +109,12 @@ def _policy(table: Table, path: Path) -> Policy:
         raise table.bad("builders", why, _EACH_ITS_OWN)
     if voters and not builders:
         raise table.bad("builder-keys", "has no effect without builders")
+    checks = table.texts("checks", default=())
+    if table.has("checks") and not checks:
+        raise table.bad("checks", "is empty: expected names of checks")
     return Policy(
         keys=keys,
-        checks=table.texts("checks", default=()),
+        checks=checks,
         gpu=table.text("gpu", str.strip, "a GPU's name as its driver has it", None),
         profile=table.choice("profile", get_args(Profile), None),
         max_age=None if days is None else timedelta(days=days),
