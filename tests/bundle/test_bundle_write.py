@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import tarfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import IO, Any
 
 import pytest
 
+from reprobuild.bundle.contents import INSTALL
+from reprobuild.bundle.read import read_head
+from reprobuild.bundle.rehearse import rehearse
 from reprobuild.bundle.write import lock_names, write_bundle
-from reprobuild.errors import LockError, StorageError
+from reprobuild.errors import BuildError, LockError, StorageError
 from reprobuild.fetch.store import Store
 from reprobuild.host.home import write_all
 from reprobuild.host.host import Host
-from support.bundles import TORCH, contents, host_in, small_bundle, small_files, small_locks
+from support.bundles import TORCH, altered, contents, host_in, small_bundle, small_files, small_locks
 from support.fetching import sha256
 from support.fixtures import fixtures_of
 
@@ -133,3 +137,29 @@ def test_a_file_that_rots_in_the_store_is_named_and_removed(
         small_bundle(host, tmp_path / "a.tar")
     assert not path.exists()
     assert not (tmp_path / "a.tar").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "said"),
+    [
+        ("echo x > /dev/full", StorageError, "nothing is known of the bundle, since the disk failed"),
+        ("echo 'no room here' >&2; exit 11", StorageError, "no room here"),
+        ("echo 'no Python' >&2; exit 3", BuildError, "does not suffice on this machine: no Python"),
+    ],
+)
+def test_a_disk_that_is_full_says_nothing_against_a_bundle(
+    script: str, error: type[Exception], said: str, host: Host, tmp_path: Path
+) -> None:
+    file, content = tmp_path / "a.tar", f"{script}\n".encode()
+    small_bundle(host, file)
+
+    def install(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        table = json.loads(members[1][1])
+        listed = next(each for each in table["members"] if each["path"] == INSTALL)
+        listed |= {"sha256": sha256(content), "size": len(content)}
+        members[1] = (members[1][0], json.dumps(table).encode())
+        members[2] = (members[2][0], content)
+
+    altered(file, install)
+    with pytest.raises(error, match=said):
+        list(rehearse(read_head(file), host))

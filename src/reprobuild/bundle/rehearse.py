@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import BuildError, LockError
+from ..errors import BuildError, LockError, StorageError
 from ..host import namespaces, process
 from ..host.home import storage_errors
 from ..host.host import Host
 from ..host.machine import architecture
+from ..host.os_reasons import FULL
 from ..lock.platforms import lock_of_platform
 from .contents import INSTALL
 from .read import Head, extract
@@ -35,7 +36,7 @@ def rehearse(head: Head, host: Host) -> Iterator[Built]:
     """Build each image of a bundle for this machine, in an empty home and without a network.
 
     Its reprobuild does that, installed by its own script. Raises `HostError` for programs that this machine
-    lacks, `FetchError` for a damaged bundle, `BuildError` where something fails.
+    lacks, `FetchError` for a damaged bundle, `StorageError` for a full disk, `BuildError` where something else fails.
     """
     for needed in ("crun", "mmdebstrap"):
         process.require(needed, "to build what is in the bundle")
@@ -63,10 +64,21 @@ def rehearse(head: Head, host: Host) -> Iterator[Built]:
 def _run(folder: Path, argv: list[str]) -> bytes:
     """Run a program that reaches no network and none of this user's settings; return what it says."""
     env = {key: value for key, value in os.environ.items() if not key.startswith(_DROPPED)}
-    env |= {"HOME": str(folder), "REPROBUILD_HOME": str(folder / "home"), "PIP_CONFIG_FILE": os.devnull}
+    env |= {
+        "LC_ALL": "C.UTF-8",
+        "HOME": str(folder),
+        "REPROBUILD_HOME": str(folder / "home"),
+        "PIP_CONFIG_FILE": os.devnull,
+    }
     try:
         return process.run([*namespaces.without_network(), *argv], env=env, cwd=folder / "work").stdout
     except process.ProcessFailed as failed:
+        full = any(os.strerror(number) in failed.tail for number in FULL)
+        if full or failed.returncode == StorageError.exit_code:
+            raise StorageError(
+                f"{folder}: nothing is known of the bundle, since the disk failed: {failed.tail}",
+                hint="free space there; REPROBUILD_HOME names another place",
+            ) from None
         raise BuildError(
             f"the bundle does not suffice on this machine: {failed.tail}",
             hint="create it again with `reprobuild bundle`; its README names what else the machine must have",
