@@ -89,6 +89,19 @@ def test_other_bytes_are_refused_and_leave_nothing(host: Host) -> None:
 
 
 @pytest.mark.slow
+def test_a_rebuild_does_not_take_the_store_s_word_for_what_a_source_gives(host: Host) -> None:
+    lock, store = locked(host, sdist("thing", "1.0")), Store(host.home)
+    build_locked(lock, store, host, anew=True)
+    other = put(host.home, "thing", toy_pip(), "1.0").wheel
+    wheel = replace(built(lock), sha256=other.sha256, size=other.size)
+    forged = replace(lock, python=[replace(p, wheel=wheel) if p.source else p for p in lock.python])
+    build_locked(forged, store, host)  # as `image` does: the wheel that the lock names is here
+    assert to_fetch(forged, store, anew=True) == forged
+    with pytest.raises(BuildError, match=r"thing 1\.0: the wheel built here is not the one in the lock"):
+        build_locked(forged, store, host, anew=True)
+
+
+@pytest.mark.slow
 def test_a_wheel_in_a_folder_of_the_user_s_is_taken(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

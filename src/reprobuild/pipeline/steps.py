@@ -263,14 +263,15 @@ def _subject(engine: Engine, digest: str) -> Subject:
 def rebuild(lock: Lock, host: Host) -> Generator[tuple[str, ImageStore]]:
     """Build the image of a lock again, in an empty home that is gone in the end; yield its digest and store.
 
-    Downloads are shared, since each is held against its hash; no layer is.
+    Downloads are shared, since each is held against its hash; no layer is, and no wheel that was built here
+    or that a folder of the user's has: each source package is built.
     """
     check_host(lock)
     check_platform(lock.platform)
     with host.home.scratch("rebuild") as folder:
         (folder / "store").symlink_to(host.home.folder("store"))
         other = Host(Home(folder), host.console)
-        with host.home.lock("build", host.console), obtaining(lock, other) as arrivals:
+        with host.home.lock("build", host.console), obtaining(lock, other, anew=True) as arrivals:
             digest = OciEngine(other, runs=False).build(lock, lambda _: None, arrivals)
         yield digest, ImageStore(other)
 
@@ -285,19 +286,21 @@ def obtain(lock: Lock, host: Host) -> None:
 
 
 @contextmanager
-def obtaining(lock: Lock, host: Host) -> Iterator[Arrivals]:
+def obtaining(lock: Lock, host: Host, *, anew: bool = False) -> Iterator[Arrivals]:
     """Fetch what `obtain` does, while the block works on the files that have arrived; see `fetching`.
 
-    Where a wheel is built from its source, all is there before the block begins.
+    Where a wheel is built from its source, all is there before the block begins. With ``anew`` it is built
+    where it is here already, too.
     """
     store = Store(host.home)
-    take_over_wheels(lock, store)
-    missing = missing_wheels(lock, store)
+    if not anew:
+        take_over_wheels(lock, store)
+    missing = missing_wheels(lock, store, anew=anew)
     bring(missing, host)
-    with fetching(to_fetch(lock, store), store, host.console) as arrivals:
+    with fetching(to_fetch(lock, store, anew=anew), store, host.console) as arrivals:
         if missing:
             arrivals.wait()
-            build_locked(lock, store, host)
+            build_locked(lock, store, host, anew=anew)
         yield arrivals
 
 

@@ -149,10 +149,13 @@ class Workshop:
         _note(record, [wheel.filename, wheel.sha256, wheel.size])
         return wheel
 
-    def build_again(self, package: PythonPackage, recipe: Recipe) -> None:
-        """Build a locked package into the store. Raises `BuildError` if the bytes differ."""
+    def build_again(self, package: PythonPackage, recipe: Recipe, *, anew: bool = False) -> None:
+        """Build a locked package into the store, with ``anew`` also where its wheel is there already.
+
+        Raises `BuildError` if the bytes differ.
+        """
         with self._turn(recipe, self._record(recipe)):
-            if not self._store.has(package.wheel.sha256, package.wheel.size):
+            if anew or not self._store.has(package.wheel.sha256, package.wheel.size):
                 self._build_again(package, recipe)
 
     def _build_again(self, package: PythonPackage, recipe: Recipe) -> None:
@@ -167,7 +170,8 @@ class Workshop:
             why = (
                 f"two builds here differ as well: {difference}"
                 if difference
-                else "two builds here are equal, so it is this machine that makes the difference"
+                else "two builds here are equal, so this machine makes the difference, or the lock names a"
+                " wheel of another source"
             )
             raise BuildError(
                 f"{recipe.title}: the wheel built here is not the one in the lock: its SHA-256 is "
@@ -238,11 +242,11 @@ def workshop(lock: Lock, host: Host) -> Iterator[Workshop]:
         yield Workshop(lock, host, stack)
 
 
-def to_fetch(lock: Lock, store: Store) -> Lock:
-    """Return a lock without the files of builds whose wheels are in the store."""
+def to_fetch(lock: Lock, store: Store, *, anew: bool = False) -> Lock:
+    """Return a lock without the files of builds that are not needed; see `missing_wheels`."""
     if all(package.source is None for package in lock.python):
         return lock
-    missing = missing_wheels(lock, store)
+    missing = missing_wheels(lock, store, anew=anew)
     wanted = {pin for package in missing for pin in _source(package).requires}
     return replace(
         lock,
@@ -254,12 +258,15 @@ def to_fetch(lock: Lock, store: Store) -> Lock:
     )
 
 
-def missing_wheels(lock: Lock, store: Store) -> list[PythonPackage]:
-    """Return the packages that have to be built: those with a source whose wheel is not in the store."""
+def missing_wheels(lock: Lock, store: Store, *, anew: bool = False) -> list[PythonPackage]:
+    """Return the packages that have to be built: those with a source whose wheel is not in the store.
+
+    With ``anew`` all that have a source: a wheel in the store does not prove that the source gives it.
+    """
     return [
         package
         for package in lock.python
-        if package.source is not None and not store.has(package.wheel.sha256, package.wheel.size)
+        if package.source is not None and (anew or not store.has(package.wheel.sha256, package.wheel.size))
     ]
 
 
@@ -272,17 +279,17 @@ def take_over_wheels(lock: Lock, store: Store) -> None:
         _take_over(package.wheel, store)
 
 
-def build_locked(lock: Lock, store: Store, host: Host) -> None:
-    """Build each wheel of a lock that the store lacks. All that `to_fetch` leaves is in the store.
+def build_locked(lock: Lock, store: Store, host: Host, *, anew: bool = False) -> None:
+    """Build each wheel of a lock that `missing_wheels` names. All that `to_fetch` leaves is in the store.
 
     Raises `BuildError` where a build fails or gives other bytes than the lock has.
     """
-    missing = missing_wheels(lock, store)
+    missing = missing_wheels(lock, store, anew=anew)
     if not missing:
         return
     with workshop(lock, host) as shop:
         for package in missing:
-            shop.build_again(package, recipe_of(package, lock, store))
+            shop.build_again(package, recipe_of(package, lock, store), anew=anew)
 
 
 def recipe_of(package: PythonPackage, lock: Lock, store: Store) -> Recipe:
