@@ -40,12 +40,24 @@ _VALUE = re.compile(r'[^"\\$`]*')
 """A Dockerfile would expand the others."""
 _LOGIN = re.compile(r"://[^/\s@]+:[^/\s@]*@")
 _STARTS_CODE = re.compile(
-    r"LD_PRELOAD|LD_AUDIT|LD_LIBRARY_PATH|GLIBC_TUNABLES|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|PERL5OPT"
+    r"LD_\w+|GLIBC_TUNABLES|GCONV_PATH|LOCPATH|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|PERL5OPT"
+    r"|OPENSSL_(CONF|CONF_INCLUDE|MODULES|ENGINES)|OMP_TOOL_LIBRARIES|INTEL_(LIBITTNOTIFY|JIT_PROFILER)(32|64)"
+    r"|(CUDA|NVTX)_INJECTION(32|64)_PATH|NCCL_(CONF_FILE|(NET|TUNER|PROFILER|ENV)_PLUGIN)|NVBLAS_CONFIG_FILE"
+    r"|TRITON_(\w+_PATH|PLUGIN_\w+)"
     r"|PYTHON(PATH|HOME|STARTUP|USERBASE|SAFEPATH|PLATLIBDIR|PYCACHEPREFIX|INSPECT|BREAKPOINT|EXECUTABLE|WARNINGS)"
     r"|PYTHONNOUSERSITE|PYTHONDONTWRITEBYTECODE"
 )
-"""What puts other code, or another library, before a program, and so before the self-test too (ld.so(8),
-bash(1), python(1))."""
+"""What puts other code, or another library, before a program or into it, and so into the self-test too.
+
+ld.so(8), bash(1), python(1), openssl-env(7), OpenMP's OMPT, ITT, CUPTI's and NVTX's injection, NCCL's
+plugins."""
+
+_NUMBERS = re.compile(
+    r"(DNNL|ONEDNN)_(DEFAULT_FPMATH_MODE|MAX_CPU_ISA|CPU_ISA_HINTS)|MKL_(ENABLE_INSTRUCTIONS|DEBUG_CPU_TYPE)"
+    r"|BLIS_ARCH_TYPE|NPY_(EN|DIS)ABLE_CPU_FEATURES|KMP_DETERMINISTIC_REDUCTION|NUMBA_CPU_(NAME|FEATURES)"
+    r"|CUBLAS_(EMULAT\w+|FIXEDPOINT_EMULATION\w*)"
+)
+"""What chooses another precision or other instructions, as `FORBIDDEN` does, in libraries below torch."""
 
 
 def environment(table: Table) -> tuple[tuple[str, str], ...]:
@@ -74,7 +86,7 @@ def environment(table: Table) -> tuple[tuple[str, str], ...]:
                 "holds a password, which everybody who gets the image could read",
                 "give it to the run: `reprobuild run -e NAME=VALUE`",
             )
-        if name in FORBIDDEN:
+        if name in FORBIDDEN or _NUMBERS.fullmatch(name):
             raise own.bad(name, f"{name} changes how numbers are computed", "leave it out")
         if _STARTS_CODE.fullmatch(name):
             raise own.bad(
