@@ -12,14 +12,22 @@ from collections.abc import Iterator
 
 from .compare import Difference
 from .context import Context
+from .shells import homes
 
 OPENSSL = ("etc/ssl/openssl.cnf", "usr/lib/ssl/openssl.cnf")
 NSSWITCH = "etc/nsswitch.conf"
 READ = (*OPENSSL, NSSWITCH)
 """The files whose content `system_files` needs."""
 
-_NCCL = ("etc/nccl.conf", "root/.nccl.conf")
-_LOADS = re.compile(r"^\s*(?:\.include\b|(?:module|dynamic_path|SO_PATH)\s*=)", re.MULTILINE)
+_NCCL = "etc/nccl.conf"
+_OWN_NCCL = ".nccl.conf"
+"""In the folder that the system's list of users names, wherever it is: NCCL asks getpwuid(3)."""
+
+_INCLUDE = re.compile(r"\.include\b")
+_MODULES = frozenset(("providers", "ssl_conf", "oid_section", "alg_section", "random", "stbl_section"))
+"""What OpenSSL's first section may configure without a library; `engines` and any other name load one."""
+_BUILT_IN = frozenset(("default", "base", "legacy", "null"))
+"""OpenSSL's own providers. Any other is loaded by its name from a folder of modules."""
 _SERVICES = frozenset(
     (
         *(
@@ -46,17 +54,53 @@ def system_files(context: Context) -> Iterator[Difference]:
     etc = files.get("etc")
     if etc is not None and etc.kind == "link":  # then nothing is where these rules look
         yield Difference("/etc", "type", "dir", "link")
-    for path in _NCCL:
+    for path in (_NCCL, *(f"{home}/{_OWN_NCCL}" for home in homes(context))):
         if path in files:
             yield Difference(f"/{path}", "setting", "", f"/{path}")
     for path in OPENSSL:
         if path in files and files[path].kind == "file" and path not in context.named:
             text = kept[path].decode("utf-8", "replace") if path in kept else ".include"
-            if found := _LOADS.search(text):
-                yield Difference(f"/{path}", "runs at start", "", found[0].strip())
+            if found := _loaded(text):
+                yield Difference(f"/{path}", "runs at start", "", found)
     if NSSWITCH in files:
         text = kept[NSSWITCH].decode("utf-8", "replace") if NSSWITCH in kept else "passwd: unread"
         for line in text.splitlines():
             names = re.sub(r"#.*|\[[^]]*\]", " ", line).partition(":")[2].split()
             if others := [name for name in names if name not in _SERVICES]:
                 yield Difference(f"/{NSSWITCH}", "runs at start", "", " ".join(others))
+
+
+def _loaded(text: str) -> str:
+    """Return what in a file of OpenSSL's makes it load a library, or nothing.
+
+    As libcrypto reads it (crypto/conf): the section that `openssl_conf` names configures modules, of which
+    `providers` names a section for each provider. A name may have its section before it (``section::name``),
+    of a module what follows a dot does not count, and a backslash joins two lines.
+    """
+    joined = re.sub(r"(?<!\\)\\\r?\n", "", text)
+    sections, section = dict[str, list[tuple[str, str]]](), "default"
+    for line in (each.partition("#")[0].strip() for each in joined.split("\n")):
+        name, equals, value = (each.strip() for each in line.partition("="))
+        if _INCLUDE.match(line):
+            return ".include"
+        if line.startswith("["):
+            section = line[1:].partition("]")[0].strip()
+        elif equals:
+            before, _, last = name.rpartition("::")
+            sections.setdefault(before.strip() or section, []).append((last.strip(), value))
+    firsts = [value for each in sections.values() for name, value in each if name == "openssl_conf"]
+    modules = [
+        (name.rpartition(".")[0] or name, value)
+        for first in firsts
+        for name, value in sections.get(first, [])
+    ]
+    providers = [each for name, value in modules if name == "providers" for each in sections.get(value, [])]
+    settings = [each for _, value in providers for each in sections.get(value, [])]
+    loads = (
+        *((name, value) for name, value in modules if name not in _MODULES),
+        *((name, value) for name, value in providers if name not in _BUILT_IN),
+        *((name, value) for name, value in settings if name != "activate"),
+        *(("openssl_conf", value) for value in firsts if "$" in value),
+        *((name, value) for name, value in (*modules, *providers) if "$" in value),
+    )
+    return next((f"{name} = {value}" for name, value in loads), "")
