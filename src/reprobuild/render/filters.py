@@ -59,6 +59,12 @@ def _quoted(value: object, place: str) -> _Checked:
     return _Checked(f'"{printable(checked, place)}"')
 
 
+def _of_definition(value: object, place: str) -> _Checked:
+    # Apptainer takes {{ NAME }} for a build argument, wherever it is, and a shell reads {""{ as {{.
+    # https://apptainer.org/docs/user/latest/definition_files.html
+    return _Checked(re.sub(r"\{(?=\{)", '{""', _quoted(value, place)))
+
+
 def printable(value: str, place: str) -> _Checked:
     """Validate one line of printable text. Raises `RenderError`."""
     if not value.isprintable():
@@ -135,6 +141,7 @@ _FILTERS = {
     "image": image,
     "label": _label,
     "number": _number,
+    "of_definition": _of_definition,
     "path": _path,
     "pinned": _pinned,
     "quoted": _quoted,
