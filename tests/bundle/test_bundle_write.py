@@ -142,7 +142,11 @@ def test_a_file_that_rots_in_the_store_is_named_and_removed(
 @pytest.mark.parametrize(
     ("script", "error", "said"),
     [
-        ("echo x > /dev/full", StorageError, "nothing is known of the bundle, since the disk failed"),
+        (
+            "head -c 9 /dev/zero > /dev/full",
+            StorageError,
+            "nothing is known of the bundle, since the disk failed",
+        ),
         ("echo 'no room here' >&2; exit 11", StorageError, "no room here"),
         ("echo 'no Python' >&2; exit 3", BuildError, "does not suffice on this machine: no Python"),
     ],

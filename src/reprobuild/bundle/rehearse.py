@@ -36,7 +36,8 @@ def rehearse(head: Head, host: Host) -> Iterator[Built]:
     """Build each image of a bundle for this machine, in an empty home and without a network.
 
     Its reprobuild does that, installed by its own script. Raises `HostError` for programs that this machine
-    lacks, `FetchError` for a damaged bundle, `StorageError` for a full disk, `BuildError` where something else fails.
+    lacks, `FetchError` for a damaged bundle, `StorageError` for a full disk, `BuildError` where anything else
+    fails.
     """
     for needed in ("crun", "mmdebstrap"):
         process.require(needed, "to build what is in the bundle")
