@@ -225,6 +225,23 @@ def test_a_node_that_the_user_may_not_open_is_named(
     assert str(gpu_access([], dev)).startswith(f"you may not read and write {dev}/nvidiactl: ")
 
 
+def test_a_node_of_a_cdi_file_that_the_user_may_not_open(
+    cdi: Path, dev: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = {"nvidia1"}
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name not in denied)
+    names = ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "nvidia-modeset")
+    (dev / "nvidia-modeset").symlink_to("/dev/zero")
+    nodes = [{"path": f"/dev/{name}", "hostPath": str(dev / name)} for name in names]
+    access = found(cdi, a_spec(deviceNodes=nodes))
+    assert not_there(access) is None, "the other may be used"
+    denied.add("nvidia0")
+    assert str(not_there(access)).startswith(f"you may not read and write {dev}/nvidia0: ")
+    denied.clear()
+    denied.add("nvidia-uvm")
+    assert str(not_there(access)).startswith(f"you may not read and write {dev}/nvidia-uvm: ")
+
+
 def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
     program = driver / "bin/ldconfig"
     listing = program.read_text()

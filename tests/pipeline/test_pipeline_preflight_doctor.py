@@ -107,6 +107,10 @@ def test_the_gpus_that_the_caller_s_variables_choose(
         ),
         (GpuAccess(devices=[Device(path="nvidia0", source=Path("nvidia0"))]), "nvidia0, "),
         (
+            GpuAccess(devices=[Device(path="/dev/nvidia0", source=Path("/etc/hostname"))]),
+            "/etc/hostname, which the CDI file for nvidia.com/gpu names as a device node, is none",
+        ),
+        (
             GpuAccess(devices=[NODE], binds=[Bind(source=Path("/nowhere/libcuda.so.1"), destination="/x")]),
             "/nowh",
         ),
@@ -115,7 +119,7 @@ def test_the_gpus_that_the_caller_s_variables_choose(
             "/nowh",
         ),
     ],
-    ids=["node", "relative", "library", "hook"],
+    ids=["node", "relative", "file", "library", "hook"],
 )
 def test_a_cdi_file_that_is_out_of_date_is_told_before_the_download(
     smi: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, access: GpuAccess, reason: str

@@ -90,12 +90,17 @@ class GpuAccess:
 def without_gpu(access: GpuAccess) -> str | None:
     """Return why CUDA finds no GPU with what CDI files name, or None."""
     paths = [device.path for device in access.devices]
-    if any(map(_GPU_NODE.fullmatch, paths)):
+    if any(map(is_gpu, paths)):
         return None
     for_machines = any(path.startswith("/dev/vfio/") for path in paths)
     return f"the CDI file for {KIND} names no GPU" + (
         ", but one that is handed to virtual machines (/dev/vfio)" if for_machines else ""
     )
+
+
+def is_gpu(path: str) -> bool:
+    """Whether a device node, by its path in a container, is a GPU's."""
+    return _GPU_NODE.fullmatch(path) is not None
 
 
 def host_paths(access: GpuAccess) -> Iterator[Path]:

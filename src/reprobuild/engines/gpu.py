@@ -10,7 +10,17 @@ from pathlib import Path
 from ..host import process
 from ..host.machine import visible_devices, visible_gpus
 from ..host.sandbox import Bind, Device, is_device
-from .cdi import CDI_FOLDERS, IN_CONTAINER, KIND, GpuAccess, cdi_devices, edits_of, host_paths, without_gpu
+from .cdi import (
+    CDI_FOLDERS,
+    IN_CONTAINER,
+    KIND,
+    GpuAccess,
+    cdi_devices,
+    edits_of,
+    host_paths,
+    is_gpu,
+    without_gpu,
+)
 
 _LIBRARY_FOLDER = "/usr/local/nvidia/lib64"
 _DRIVER_LIBRARIES = re.compile(r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z0-9-]+)\.so(\.\d+)+")
@@ -91,11 +101,7 @@ def _problem_of_nodes(dev: Path, nodes: Sequence[Path], visible: Mapping[str, st
     denied = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
     # CUDA leaves out single GPUs that it may not open.
     needed = denied if {*gpus} <= {*denied} else [node for node in denied if node.name in _NEEDED]
-    return (
-        f"you may not read and write {needed[0]}: `ls -l {needed[0]}` shows its owner and group"
-        if needed
-        else None
-    )
+    return _denied(needed[0]) if needed else None
 
 
 def _gpus_of(nodes: Sequence[Path]) -> list[Path]:
@@ -123,7 +129,18 @@ def not_there(access: GpuAccess) -> str | None:
     for path in host_paths(access):
         if not path.is_absolute() or not path.exists():
             return f"{path}, which the CDI file for {KIND} names, is missing"
-    return None
+    nodes = {Path(device.path).name: device.source for device in access.devices}
+    for node in nodes.values():
+        if not is_device(node):
+            return f"{node}, which the CDI file for {KIND} names as a device node, is none"
+    denied = {name for name, node in nodes.items() if not os.access(node, os.R_OK | os.W_OK)}
+    gpus = {Path(device.path).name for device in access.devices if is_gpu(device.path)}
+    needed = denied & {*_NEEDED} or (denied if gpus <= denied else set())
+    return _denied(nodes[min(needed)]) if needed else None
+
+
+def _denied(node: Path) -> str:
+    return f"you may not read and write {node}: `ls -l {node}` shows its owner and group"
 
 
 def misfit(access: GpuAccess, layers: Sequence[Path]) -> str | None:
