@@ -26,7 +26,7 @@ from reprobuild.render.own_files import selftest_files
 from reprobuild.selftest.run import Gpu, run_selftest
 from reprobuild.twice.runs import HowToRun, read_run
 from support.cdi import a_spec, found
-from support.reports import a_report
+from support.reports import a_check, a_report
 from support.small_root import small_image
 
 pytest_plugins = ["support.cdi"]
@@ -490,9 +490,8 @@ echo "${report/why/$2 $given}"
 def tested(tmp_path: Path) -> tuple[OciEngine, str]:
     needs("crun")
     home = Home(tmp_path / "home")
-    report = json.dumps(
-        a_report(gpu={"tested": True, "reason": "why"}, scope={"cpu": {}, "gpu": {"name": "A"}})
-    ).encode()
+    checks = (a_check(), a_check(device="cuda"))
+    report = json.dumps(a_report(*checks, gpu={"tested": True, "reason": "why"})).encode()
     files: dict[str, Any] = {"opt/venv/bin/python": PROGRAM.encode(), "opt/reprobuild/report.json": report}
     return OciEngine(Host(home, CONSOLE)), small_image(home, **files)
 

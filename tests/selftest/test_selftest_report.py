@@ -58,7 +58,8 @@ NO_GPU: dict[str, Any] = {"cpu": {}, "gpu": None}
         (TESTED, {"cpu": {}}, {"device": "cuda"}, "scope.gpu: missing, but"),
         (TESTED, NO_GPU, {}, "scope.gpu: missing, but"),
         (TESTED, ONE_GPU, {"device": "cuda"}, None),
-        (TESTED, ONE_GPU, {}, None),
+        (TESTED, ONE_GPU, {}, "gpu.tested: true, but the report has no check of a GPU"),
+        (TESTED, ONE_GPU, {"device": "cuda", "results": {}, "status": "not-run"}, None),
         (UNTESTED, NO_GPU, {"device": "cuda", "results": {}, "status": "not-run"}, None),
     ],
 )
@@ -74,6 +75,10 @@ def test_a_report_that_contradicts_itself_about_its_gpu(
         with pytest.raises(SelfTestError, match=f"^self-test report.{message}") as caught:
             read(table)
         assert "run the self-test again" in caught.value.hint
+
+
+def test_a_part_of_the_battery_may_have_no_check_of_a_gpu() -> None:
+    assert parse(a_report(a_check(), mode="part", gpu=TESTED, scope=ONE_GPU)).gpu_tested
 
 
 def test_a_report_of_costs_that_contradicts_itself_about_its_gpu() -> None:

@@ -122,6 +122,8 @@ class SelfTestReport:
             raise SelfTestError("self-test report: no check was run")
         if contradiction := gpu_contradiction(table, [check.device for check in checks if _has_run(check)]):
             raise contradiction
+        if gpu["tested"] and report["mode"] != "part" and "cuda" not in {check.device for check in checks}:
+            raise table.table("gpu").bad("tested", "true, but the report has no check of a GPU", _CHANGED)
         parsed = cls(
             digest=digest,
             program=table.sha256("program"),
@@ -210,6 +212,7 @@ def load(data: bytes) -> Table:
 
 
 GPU_TYPES: Types = {"tested": bool, "reason": str}
+_CHANGED = "it was changed after the self-test wrote it; run the self-test again"
 _PLAIN = (str, *NUMBER, bool, NoneType)
 _VALUES: Types = {"type": str, "data": str}
 _DIFFERENCE: Types = {"what": str, "expected": str, "got": str}
@@ -258,11 +261,12 @@ def gpu_contradiction(report: Table, devices: Sequence[str]) -> TableError | Non
     """
     tested = report.table("gpu").value("tested", bool)
     described = report.table("scope").data.get("gpu") is not None
-    hint = "it was changed after the self-test wrote it; run the self-test again"
     if "cuda" in devices and not tested:
-        return report.table("gpu").bad("tested", "false, but the report has results of a GPU", hint)
+        return report.table("gpu").bad("tested", "false, but the report has results of a GPU", _CHANGED)
     if tested and not described:
-        return report.table("scope").bad("gpu", "missing, but the report says that a GPU was tested", hint)
+        return report.table("scope").bad(
+            "gpu", "missing, but the report says that a GPU was tested", _CHANGED
+        )
     return None
 
 
@@ -289,7 +293,7 @@ def _check(table: Table) -> CheckResult:
         raise table.bad(
             "fingerprint",
             f"that of {shown(found['name'])} is not the one of its results",
-            "it was changed after the self-test wrote it; run the self-test again",
+            _CHANGED,
         )
     values = table.table("values")
     for name in values.data:
