@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from reprobuild.errors import RequestError
+from reprobuild.imports import project_files
 from reprobuild.imports.recognize import read_import
+from reprobuild.lock import conda_lock
 from support.fixtures import fixtures_of
 from support.team_files import Write
 
@@ -80,3 +82,37 @@ def test_extras_of_a_file_that_has_none(write: Write) -> None:
 
 
 # --- Poetry, and dependencies in other files ---
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "numpy\n" * 40),
+        (
+            "pyproject.toml",
+            '[project]\nname = "a"\nversion = "1"\ndependencies = [' + "'numpy', " * 40 + "]\n",
+        ),
+        (
+            "setup.py",
+            "from setuptools import setup\nsetup(name='a', install_requires=[" + "'numpy', " * 40 + "])\n",
+        ),
+    ],
+)
+def test_an_import_parses_so_many_requirements_and_no_more(
+    write: Write, name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(name, text)
+    read_import(file)
+    read_import(file)  # each import counts from the start
+    monkeypatch.setattr(project_files, "MOST_REQUIREMENTS", 30)
+    with pytest.raises(RequestError, match=r"more than 30 requirements"):
+        read_import(file)
+
+
+def test_a_long_environment_is_refused_before_it_is_parsed(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "name: x\nchannels: [conda-forge]\ndependencies:\n" + "  - numpy\n" * 27_000
+    monkeypatch.setattr(conda_lock, "load_yaml", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(RequestError, match=r"environment\.yml: has more than 262,144 characters"):
+        read_import(write("environment.yml", text))

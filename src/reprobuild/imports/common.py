@@ -26,6 +26,7 @@ from ..request.envs_folder import FOLDER
 from ..request.model import DEFAULT_PYTHON, PYTHONS, TorchIndex
 from ..request.table import shown
 from ..resolve.torch import cuda_of_version, is_cuda_package
+from . import project_files
 from .target_system import ReadFor, allows, hint_on_patches, holds, python_release, reading_for, target
 
 
@@ -267,6 +268,7 @@ _MOST_CHARACTERS = 1 << 16
 
 def requirement_of(text: str, place: str) -> Requirement:
     """Parse a requirement by name, which may have an address. Raises `RequestError`."""
+    project_files.count_requirement(place)
     if len(text) > _MOST_CHARACTERS:
         raise RequestError(f"{place}: a requirement of more than {_MOST_CHARACTERS:,} characters")
     try:
@@ -377,6 +379,8 @@ def expect_texts(value: object, place: str, form: str = "text") -> list[str]:
     """Return a value that is a list of text; ``form`` is what each stands for. Raises `RequestError`."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise RequestError(f"{place}: expected a list of {form}")
+    if len(value) > project_files.MOST_REQUIREMENTS:
+        raise RequestError(f"{place}: more than {project_files.MOST_REQUIREMENTS:,} {form}")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ from ..host.home import open_regular
 
 MOST_BYTES = 32 << 20
 """Of a file; the longest known locks have a few megabytes."""
+
+MOST_REQUIREMENTS = 50_000
+"""That one import parses, each as often as it is parsed; the longest known files have a few thousand."""
 
 _BYTE_ORDER = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -27,6 +31,7 @@ _MARKS = (".git", ".hg")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 _ROOTS: ContextVar[tuple[str, ...]] = ContextVar("roots", default=())
+_PARSED: ContextVar[itertools.count[int] | None] = ContextVar("parsed", default=None)
 
 
 @contextmanager
@@ -34,17 +39,29 @@ def of_project(file: Path) -> Iterator[None]:
     """Let the block read no files but those of the project that a file belongs to.
 
     That is what lies below the repository's folder, else the outermost one of a project, else the
-    file's own; and below the working directory.
+    file's own; and below the working directory. The block parses at most `MOST_REQUIREMENTS`.
     """
     folder = file.absolute().parent
     above = [folder, *folder.parents]
     repository = next((each for each in above if _has(each, _MARKS)), None)
     root = repository or next((each for each in reversed(above) if _has(each, _PROJECTS)), folder)
     token = _ROOTS.set(tuple({os.path.realpath(root), os.path.realpath(folder), os.path.realpath(".")}))
+    parsed = _PARSED.set(itertools.count(1))
     try:
         yield
     finally:
+        _PARSED.reset(parsed)
         _ROOTS.reset(token)
+
+
+def count_requirement(place: str) -> None:
+    """Count a requirement of an import. Raises `RequestError` when there are too many."""
+    parsed = _PARSED.get()
+    if parsed is not None and next(parsed) > MOST_REQUIREMENTS:
+        raise RequestError(
+            f"{place}: more than {MOST_REQUIREMENTS:,} requirements",
+            hint="import a file that names each once",
+        )
 
 
 def _has(folder: Path, names: tuple[str, ...]) -> bool:

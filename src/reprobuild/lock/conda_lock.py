@@ -24,6 +24,11 @@ from .model import Lock
 PLATFORMS = {"linux/amd64": "linux-64", "linux/arm64": "linux-aarch64"}
 """OCI's names and conda's."""
 
+MOST_ENVIRONMENT = 1 << 18
+"""Characters of an environment.yml: PyYAML takes ten seconds for them. The longest known have 100,000."""
+_LOCKED = re.compile(r"""^["']?package["']?\s*:""", re.MULTILINE)
+"""The key at the top of a conda-lock.yml, which is longer."""
+
 _KNOWN = ("name", "channels", "dependencies", "platforms", "category", "prefix", "variables")
 
 
@@ -307,8 +312,11 @@ def read_text(file: Path) -> str:
 
 
 def _yaml(file: Path) -> Mapping[str, Any]:
+    text = read_text(file)
+    if len(text) > MOST_ENVIRONMENT and _LOCKED.search(text) is None:
+        raise RequestError(f"{file}: has more than {MOST_ENVIRONMENT:,} characters")
     try:
-        data = load_yaml(read_text(file))
+        data = load_yaml(text)
     except ValueError as error:
         raise RequestError(f"{file}: not valid YAML: {error}") from None
     if not isinstance(data, dict):
