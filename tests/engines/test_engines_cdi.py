@@ -347,7 +347,7 @@ def test_any_other_file_raises_no_other_error(
     tmp_path_factory: pytest.TempPathFactory, table: dict[str, Any]
 ) -> None:
     folder = tmp_path_factory.mktemp("cdi")
-    (folder / "a.json").write_text(json.dumps({**table, "kind": KIND}))
+    (folder / "a.json").write_text(json.dumps({**table, "kind": KIND, "cdiVersion": "1.1.0"}))
     try:
         access = gpu_access([folder], Path("/nowhere"))
     except HostError:

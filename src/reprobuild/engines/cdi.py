@@ -159,7 +159,7 @@ def _devices_of(spec: Mapping[str, Any], path: Path) -> dict[str, CdiDevice]:
         every = {name: _edits_of(each) for name, each in devices.items()}
         for name, edits in every.items():
             if not any(edits.data.values()):
-                raise edits.bad("", f"the device {name} has none")
+                raise TableError(f"{edits.place}: the device {name} has none")
         _hold_version(whole, entries, [common, *every.values()])
     return {name: CdiDevice(path, edits, common) for name, edits in every.items()}
 
