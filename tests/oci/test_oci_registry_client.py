@@ -13,6 +13,7 @@ import pytest
 import trustme
 
 from reprobuild.errors import RegistryError
+from reprobuild.net import session as net_session
 from reprobuild.net import transport
 from support.fixtures import fixtures_of
 from support.ill_registry import BUSY, CONFIG, DIGEST, answering, registry
@@ -185,8 +186,29 @@ class TestReading:
         pages: dict[str, Answer | list[Answer]] = {}
         with answering(pages) as served:
             pages[f"GET {BLOB}"] = Answer(200, pieces=Drip())
-            with pytest.raises(RegistryError, match="connection failed"):
+            with pytest.raises(RegistryError, match=r"connection failed: it gave no answer in time$"):
                 registry(served).read_blob(DIGEST)
+            assert [a.path for a in served.log].count(BLOB) <= 2  # a minute each
+
+    def test_a_peer_that_hangs_up_is_described_in_words(self) -> None:
+        with answering({f"GET {BLOB}": Answer(drop=True)}) as served:
+            words = "(it was closed before an answer|connection reset by peer)"
+            with pytest.raises(RegistryError, match=f"^{served.host}: the connection failed: {words}$"):
+                registry(served).read_blob(DIGEST)
+
+    def test_one_that_never_answers_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+
+        def answer(asked: Asked) -> Answer:
+            if asked.path == BLOB:
+                served.ended.wait(60)
+            return Answer()
+
+        with serve_answers(answer) as served:
+            target = registry(served)
+            monkeypatch.setattr(net_session, "READ_TIMEOUT", 0.3)
+            with pytest.raises(RegistryError, match=r"connection failed: it gave no answer in time$"):
+                target.read_blob(DIGEST)
+            assert [a.path for a in served.log].count(BLOB) <= 2
 
     @pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b'{"errors": 5}', b'{"errors":[{"code":1}]}'])
     def test_what_an_error_says_may_be_rubbish(self, body: bytes) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import requests
+from urllib3.exceptions import ReadTimeoutError
 
 from ...errors import ImageError, RegistryError
 from ...host.home import write_all
@@ -48,6 +50,10 @@ CERTIFICATES = (Path("/etc/docker/certs.d"), Path("/etc/containers/certs.d"))
 """Where Docker and Podman look for a registry's own CA: ``HOST:PORT/*.crt``."""
 
 _TRIES = 5
+_READING_STALLS = 2
+"""How often an answer to a reading call may fail to come in time. What is sent may take long to store."""
+
+_STALLED = (TimeoutError, ReadTimeoutError)
 _LONGEST_PAUSE = 30.0
 _REDIRECTS = 5
 _PAGES = 20
@@ -145,7 +151,7 @@ class Registry:
                     place = next_place(sent, self._root)
             raise RegistryError(f"{self._target.host} redirects the upload of a blob in a circle")
 
-        self._again(attempt)
+        self._again(attempt, _TRIES)
 
     def manifest_digest(self) -> str | None:
         """Return the digest of the image with the tag; None if the tag does not exist."""
@@ -309,7 +315,8 @@ class Registry:
         return False
 
     def _call(self, method: str, path: str, **how: Any) -> requests.Response:
-        return self._again(lambda: self._once(method, path, **how))
+        stalls = _READING_STALLS if method in ("GET", "HEAD") else _TRIES
+        return self._again(lambda: self._once(method, path, **how), stalls)
 
     def _once(
         self,
@@ -345,8 +352,11 @@ class Registry:
             raise error
         return answer
 
-    def _again(self, attempt: Callable[[], T]) -> T:
-        """Try a few times, with growing waits, while the registry or the way to it stumbles."""
+    def _again(self, attempt: Callable[[], T], stalls: int = _READING_STALLS) -> T:
+        """Try a few times, with growing waits, while the registry or the way to it stumbles.
+
+        ``stalls``: how often it may be silent until the time limit.
+        """
         host = self._target.host
         for left in reversed(range(_TRIES)):
             after = 0.0
@@ -363,6 +373,9 @@ class Registry:
             except requests.exceptions.RequestException as error:
                 said_of = f"{host}: the connection failed: {_reason(error)}"
                 problem = RegistryError(said_of, hint="is it up? Try again")
+                stalls -= any(isinstance(inner, _STALLED) for inner in _inner(error))
+                if not stalls:
+                    break
             if left:
                 time.sleep(min(max(self._wait * 2 ** (_TRIES - 1 - left), after), _LONGEST_PAUSE))
         raise problem
@@ -380,15 +393,25 @@ class Registry:
 
 def _reason(error: BaseException) -> str:
     """Return the system's own words for a broken connection, where one of the inner errors has them."""
-    inner: object = error
-    for _ in range(10):
-        if not isinstance(inner, BaseException):
-            break
+    for inner in _inner(error):
         if isinstance(inner, OSError) and inner.strerror:
             return inner.strerror[:1].lower() + inner.strerror[1:]
+        if isinstance(inner, _STALLED):
+            return "it gave no answer in time"
+        if isinstance(inner, RemoteDisconnected):
+            return "it was closed before an answer"
+    return str(error)
+
+
+def _inner(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and those within it, the outermost first."""
+    inner: BaseException | None = error
+    for _ in range(10):
+        if inner is None:
+            return
+        yield inner
         places = (getattr(inner, "reason", None), *inner.args, inner.__cause__, inner.__context__)
         inner = next((place for place in places if isinstance(place, BaseException)), None)
-    return str(error)
 
 
 def _certificates(host: str) -> list[Path]:
