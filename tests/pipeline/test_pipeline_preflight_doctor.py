@@ -108,7 +108,7 @@ def test_the_gpus_that_the_caller_s_variables_choose(
         (GpuAccess(devices=[Device(path="nvidia0", source=Path("nvidia0"))]), "nvidia0, "),
         (
             GpuAccess(devices=[Device(path="/dev/nvidia0", source=Path("/etc/hostname"))]),
-            "/etc/hostname, which the CDI file for nvidia.com/gpu names as a device node, is none",
+            "/etc/hostname, which the CDI file for nvidia.com/gpu names as a device node, is not one",
         ),
         (
             GpuAccess(devices=[NODE], binds=[Bind(source=Path("/nowhere/libcuda.so.1"), destination="/x")]),

@@ -132,7 +132,7 @@ def not_there(access: GpuAccess) -> str | None:
     nodes = {Path(device.path).name: device.source for device in access.devices}
     for node in nodes.values():
         if not is_device(node):
-            return f"{node}, which the CDI file for {KIND} names as a device node, is none"
+            return f"{node}, which the CDI file for {KIND} names as a device node, is not one"
     denied = {name for name, node in nodes.items() if not os.access(node, os.R_OK | os.W_OK)}
     gpus = {Path(device.path).name for device in access.devices if is_gpu(device.path)}
     needed = denied & {*_NEEDED} or (denied if gpus <= denied else set())
