@@ -34,10 +34,12 @@ HELD_BY = {
     " a_device_node_is_refused a_size_out_of_reason",
     "whoever edits a lock": "a_bad_lock_is_refused_with_the_place a_file_address_that_is_gone_or_another"
     " a_hostile_name_does_not_reach_the_dockerfile variables_that_the_request_does_not_give_are_named"
-    " a_lock_reaches_no_server_on_the_link_that_no_setting_names",
+    " a_lock_reaches_no_server_on_the_link_that_no_setting_names"
+    " a_rebuild_does_not_take_the_store_s_word_for_what_a_source_gives",
     "whoever edits a request": "a_lock_for_another_request_is_refused_with_the_keys",
     "the author of a file": "a_file_outside_the_project_is_not_read nor_is_a_link_in_the_place_of_the_file"
-    " a_file_has_a_limit a_marker_with_a_line_break_is_refused",
+    " a_file_has_a_limit a_marker_with_a_line_break_is_refused"
+    " an_import_parses_so_many_requirements_and_no_more",
     "the author of a receipt": "what_is_not_of_its_form_is_named nothing_runs_that_the_user_has_not_agreed_to"
     " folders_are_found_from_the_project_and_lead_nowhere_else no_link_is_followed_out_of_a_folder",
     "whoever made the project": "no_filter_of_the_repository_is_run"
@@ -48,7 +50,8 @@ HELD_BY = {
     "a lock built earlier": "what_is_beneath_is_in_the_key"
     " a_base_is_in_the_key_of_all_that_its_programs_make",
     "a derived image": "each_changed_file_is_named a_cache_that_leads_a_locked_name_elsewhere"
-    " the_files_of_shells_and_the_homes_of_users an_entry_point_that_runs_before_python",
+    " the_files_of_shells_and_the_homes_of_users an_entry_point_that_runs_before_python"
+    " a_file_that_loads_code_is_named",
     "another user of": "another_user_of_the_machine_gets_at_nothing",
     "The sandbox": "there_is_no_network"
     " a_bind_has_no_devices_and_no_setuid what_takes_the_machine_is_stopped",
