@@ -79,6 +79,13 @@ def test_settings_of_nccl_that_would_be_refused_as_variables(path: str) -> None:
     assert found(path, "NCCL_ALGO=Tree") == [(f"/{path}", "setting", f"/{path}")]
 
 
+@pytest.mark.parametrize("path", ["usr/lib/locale/locale-archive", "etc/locale.alias"])
+@pytest.mark.parametrize("locale", ["C.utf8", "C.UTF-8", "en_US.utf8"])
+def test_another_definition_of_the_image_s_locale_is_named(path: str, locale: str) -> None:
+    named = [(f"/{path}", "setting", "C.UTF-8")] if locale != "en_US.utf8" else []
+    assert found(path, f"\0{locale}\0") == named
+
+
 def test_nccl_s_settings_of_a_user_are_where_the_list_of_users_says() -> None:
     whole = image(Record("data/home/.nccl.conf", "file", 0o644, "x"))
     users = b"root:x:0:0:root:/data/home:/bin/sh\n"

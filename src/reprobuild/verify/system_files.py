@@ -16,12 +16,18 @@ from .shells import homes
 
 OPENSSL = ("etc/ssl/openssl.cnf", "usr/lib/ssl/openssl.cnf")
 NSSWITCH = "etc/nsswitch.conf"
-READ = (*OPENSSL, NSSWITCH)
+_ARCHIVE = "usr/lib/locale/locale-archive"
+_ALIASES = ("usr/share/locale/locale.alias", "etc/locale.alias")
+READ = (*OPENSSL, NSSWITCH, _ARCHIVE, *_ALIASES)
 """The files whose content `system_files` needs."""
 
 _NCCL = "etc/nccl.conf"
 _OWN_NCCL = ".nccl.conf"
 """In the folder that the system's list of users names, wherever it is: NCCL asks getpwuid(3)."""
+
+_LOCALE = re.compile(rb"\bC\.utf-?8\b", re.IGNORECASE)
+"""The image's own locale. glibc looks for it in the archive and among the aliases first, and only then in
+Debian's folder of it (glibc, locale/findlocale.c)."""
 
 _INCLUDE = re.compile(r"\.include\b")
 _MODULES = frozenset(("providers", "ssl_conf", "oid_section", "alg_section", "random", "stbl_section"))
@@ -57,6 +63,9 @@ def system_files(context: Context) -> Iterator[Difference]:
     for path in (_NCCL, *(f"{home}/{_OWN_NCCL}" for home in homes(context))):
         if path in files:
             yield Difference(f"/{path}", "setting", "", f"/{path}")
+    for path in (_ARCHIVE, *_ALIASES):
+        if path in files and path not in context.named and _LOCALE.search(kept.get(path, b"C.UTF-8")):
+            yield Difference(f"/{path}", "setting", "", "C.UTF-8")
     for path in OPENSSL:
         if path in files and files[path].kind == "file" and path not in context.named:
             text = kept[path].decode("utf-8", "replace") if path in kept else ".include"
