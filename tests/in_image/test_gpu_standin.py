@@ -115,7 +115,7 @@ def test_the_command_for_who_has_a_gpu_writes_reports_without_folders(
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     # Of the battery as a whole, and of what a GPU is too slow for here, see below.
-    monkeypatch.setattr(program, "RUNS", {"battery": ("--only", "fp8", "setting-environment")})
+    monkeypatch.setattr(program, "RUNS", {"battery": ("--only", "precision", "setting-environment")})
     for name in ("STANDIN", "LD_LIBRARY_PATH"):
         monkeypatch.setenv(name, env.get(name, ""))
     monkeypatch.setattr(sys, "argv", ["gpu_reports.py", str(python), str(tmp_path / "reports")])
