@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -92,12 +93,32 @@ def test_a_damaged_index_is_read_from_its_copy_and_written_anew(
     assert (store.folder / "index.json").read_bytes() == good
 
 
-def test_a_changed_letter_of_a_name_does_not_count(store: ImageStore) -> None:
+def test_a_changed_letter_of_a_name_does_not_count_and_is_a_warning(
+    store: ImageStore, capsys: pytest.CaptureFixture[str]
+) -> None:
     digest = add(store, 1)
     store.name(digest, "team/torch:1")
     index = store.folder / "index.json"
-    index.write_text(index.read_text().replace("team/torch:1", "team/porch:1"))
+    good = index.read_text()
     assert [image.names for image in store.images()] == [("team/torch:1",)]
+    assert not capsys.readouterr().err
+    index.write_text(good.replace("team/torch:1", "team/porch:1"))
+    assert [image.names for image in store.images()] == [("team/torch:1",)]
+    assert "index.json was changed by another program: its copy" in capsys.readouterr().err
+
+
+def test_a_writer_between_its_two_files_is_no_other_program(
+    store: ImageStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = add(store, 1)
+    store.name(digest, "a:1")
+    old = (store.folder / "index.sealed").read_bytes()
+    store.name(digest, "a:2")
+    new = (store.folder / "index.sealed").read_bytes()
+    (store.folder / "index.sealed").write_bytes(old)
+    monkeypatch.setattr(time, "sleep", lambda _: (store.folder / "index.sealed").write_bytes(new))
+    assert [image.names for image in store.images()] == [("a:1",)]
+    assert not capsys.readouterr().err
 
 
 def test_a_damaged_copy_of_the_index_is_no_matter(store: ImageStore) -> None:

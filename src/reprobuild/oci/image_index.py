@@ -6,6 +6,7 @@ name. Where neither can be read, the images are found again by their manifests; 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from .documents import (
 RECOVERED = "dev.reprobuild.recovered"
 """The annotation of an image whose name was lost with the index."""
 
+_BETWEEN_SECONDS = 0.05
 _BEGINS = b'{"annotations":'
 """The first bytes of each manifest that reprobuild writes; no layer begins with them."""
 
@@ -49,6 +51,11 @@ class ImageIndex:
         if kept is not None:
             if entries is None:
                 self._console.warn(f"{self._file} is damaged or missing: its copy {self._copy.name} is used")
+            elif plain != kept and self._stays_changed(plain, copy):
+                self._console.warn(
+                    f"{self._file} was changed by another program: its copy {self._copy.name} is used;"
+                    " `reprobuild load` takes an image into the store"
+                )
             return _entries(kept) or []
         if faults and entries is None:
             raise faults[0]  # its names may come back with the disk
@@ -61,6 +68,11 @@ class ImageIndex:
             " `reprobuild image` with its lock names one again, `clean` keeps them, `remove DIGEST` does not"
         )
         return [manifest_entry(digest, size, {RECOVERED: "true"}) for digest, size in self._manifests()]
+
+    def _stays_changed(self, plain: bytes | None, copy: bytes | None) -> bool:
+        """Whether both files are as they were: `write` writes one after the other, without a pause."""
+        time.sleep(_BETWEEN_SECONDS)
+        return (_read(self._file, []), _read(self._copy, [])) == (plain, copy)
 
     def write(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Write the index anew. Raises `StorageError`."""
