@@ -120,7 +120,9 @@ class SelfTestReport:
             raise table.bad("checks", f"the check {twice[0]} is there twice")
         if not any(check.status in ("passed", "failed") for check in checks):
             raise SelfTestError("self-test report: no check was run")
-        if contradiction := gpu_contradiction(table, [check.device for check in checks if _has_run(check)]):
+        if contradiction := gpu_contradiction(
+            table, [check.device for check in checks if _has_result(check)]
+        ):
             raise contradiction
         if gpu["tested"] and report["mode"] != "part" and "cuda" not in {check.device for check in checks}:
             raise table.table("gpu").bad("tested", "true, but the report has no check of a GPU", _CHANGED)
@@ -256,7 +258,7 @@ def check_facts(report: Table) -> None:
 def gpu_contradiction(report: Table, devices: Sequence[str]) -> TableError | None:
     """Return the error of a report with results of a GPU that it says was not tested, or does not describe.
 
-    ``devices``: of each check that was run. No results at all of a GPU are no contradiction: a part of the
+    ``devices``: of each check with a result. No results at all of a GPU are no contradiction: a part of the
     battery may have none.
     """
     tested = report.table("gpu").value("tested", bool)
@@ -270,8 +272,9 @@ def gpu_contradiction(report: Table, devices: Sequence[str]) -> TableError | Non
     return None
 
 
-def _has_run(check: CheckResult) -> bool:
-    return check.status in ("passed", "failed") or bool(check.results)
+def _has_result(check: CheckResult) -> bool:
+    """Whether a check computed something: where a GPU is asked for and missing, all of its checks fail."""
+    return check.status == "passed" or bool(check.results)
 
 
 def _fingerprint(results: Mapping[str, object]) -> str | None:
