@@ -92,6 +92,10 @@ elif sys.argv[1] == "drawn":  # the kind and what it gave
         tasks = [pool.submit(abs, -n) for n in range(9)]
         print("order", [done.result() for done in concurrent.futures.as_completed(tasks)])
         waiting, order = {pool.submit(abs, -n) for n in range(9)}, []
+        cancelled = concurrent.futures.Future()
+        cancelled.cancel()
+        cancelled.set_running_or_notify_cancel()
+        concurrent.futures.wait([cancelled])
         while waiting:
             done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
             order += [each.result() for each in done]

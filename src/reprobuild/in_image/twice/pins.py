@@ -163,11 +163,14 @@ class Pins(recorded.Sources):
         if label == "imap_unordered":
             return given[0].imap(*given[1:], **named)
         if label == orders.WAIT:  # for all, which it then has in the order in which they were made
-            kind = sys.modules["concurrent.futures"]._base.DoneAndNotDoneFutures
+            base = sys.modules["concurrent.futures"]._base
             futures = list(given[0])
             for future in futures:
-                future.exception()
-            return kind(orders.InTurn(futures), set())
+                try:
+                    future.exception()
+                except base.CancelledError:
+                    continue
+            return base.DoneAndNotDoneFutures(orders.InTurn(futures), set())
         # Each is waited for by what it then gives.
         return list(given[0])
 
