@@ -150,9 +150,7 @@ def test_against_a_report_of_another_kind(digest: str, runs: Any, call: Call, fo
     said = call("selftest", NAME, "--against", file)
     assert said.status == 0
     text = " ".join(said.out.split())
-    assert (
-        "not comparable 2 checks: the machines are of two kinds. CPU: X (None) and Some CPU (None);" in text
-    )
+    assert "not comparable 2 checks, which depend on what differs: CPU: X (None) and Some CPU (None);" in text
     assert "conv2d: other bits; 0 ULP at most in the values kept" in text
     assert "bmm: the same bits nevertheless" in text
 
@@ -168,6 +166,28 @@ def test_against_takes_the_image_of_the_report_or_a_second_report(
     said = call("selftest", "--against", first)
     assert said.status == 2
     assert "first.json names no image" in said.err
+
+
+def test_against_names_what_one_report_has_alone_and_a_self_test_that_failed(
+    call: Call, folder: Path
+) -> None:
+    both, bmm = with_bits(HASH), with_bits(HASH, name="bmm")
+    first = written(folder, "first.json", both, bmm)
+    second = written(folder, "second.json", both, with_bits(HASH, name="lstm"))
+    said = call("selftest", second, "--against", first)
+    assert said.status == 0
+    text = " ".join(said.out.split())
+    assert "not compared these have results in first.json alone: bmm" in text
+    assert "not compared these have results in second.json alone: lstm" in text
+    table = json.loads(call("selftest", second, "--against", first, "--json").out)
+    assert [(each["name"], each["in"]) for each in table["unmatched"]] == [
+        ("bmm", "against"),
+        ("lstm", "report"),
+    ]
+    failed = written(folder, "failed.json", both, {**bmm, "status": "failed", "reason": "differs"})
+    for argv in ((failed, "--against", first), (first, "--against", failed)):
+        said = call("selftest", *argv)
+        assert (said.status, "failed.json failed its self-test (bmm)" in said.err) == (9, True)
 
 
 # --- Bad input ---

@@ -230,6 +230,8 @@ def test_what_was_recorded_is_what_is_locked(tmp_path: Path) -> None:
         (json.dumps({**RECORD, "schema": 2}), "not a record of kernel choices of schema 1"),
         (json.dumps({**RECORD, "more": 1}), "expected the keys"),
         (json.dumps({**RECORD, "kind": {**KIND, "gpus": [3]}}), "expected the texts"),
+        (json.dumps({**RECORD, "kind": {**KIND, "gpus": ["B", "A"]}}), "expected each name once"),
+        (json.dumps({**RECORD, "kind": {**KIND, "gpus": ["A", "A"]}}), "expected each name once"),
         (json.dumps({**RECORD, "kind": {**KIND, "cpu": None}}), "expected the texts"),
         (json.dumps({**RECORD, "choices": {}}), "expected a table that is not empty"),
         *(

@@ -51,6 +51,12 @@ def test_two_kinds_of_cpu_are_not_comparable(change: dict[str, Any], reason: str
         assert found.ulp == 0
 
 
+def test_two_architectures_of_processors_are_two_kinds_for_a_gpu_too() -> None:
+    one, two = with_bits("b" * 64, device="cuda"), with_bits(OTHER, device="cuda")
+    (found,) = compare(report(one), report(two, cpu={"machine": "aarch64"}))
+    assert (found.state, found.reason) == ("not comparable", "architecture: x86_64 and aarch64")
+
+
 @pytest.mark.parametrize(
     "change",
     [

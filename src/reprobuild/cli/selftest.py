@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from ..host.home import atomic_write, kind_of
 from ..host.host import Host
 from ..pipeline.steps import selftest_image
 from ..render.own_files import selftest_files
-from ..selftest.agreement import Agreement, compare
+from ..selftest.agreement import Agreement, Unmatched, compare, unmatched
 from ..selftest.cost import CostReport
 from ..selftest.pages import cost_plot
 from ..selftest.report import Mode, SelfTestReport
@@ -135,7 +136,9 @@ def _test(
     if mode == "cost":
         _cost(host, target, gpu, output, json_=json_)
     elif earlier and target.endswith(".json"):
-        _against(read_report(Path(target)), earlier, target, against, json_=json_)
+        report = read_report(Path(target))
+        _against(report, earlier, target, against, json_=json_)
+        raise_failures(target, report)
     else:
         engine = OciEngine(host)
         kind: Mode = "full" if mode == "full" else "prove" if mode == "prove" else "battery"
@@ -173,16 +176,23 @@ def _against(
     found = compare(earlier, report)
     if not found:
         raise SelfTestError(f"{path}: no check has results both there and in {name}")
+    alone = unmatched(earlier, report)
     if json_:
         emit(
             {
                 "report": report.to_dict(),
                 "against": str(path),
                 "agreements": [asdict(each) for each in found],
+                "unmatched": [
+                    {"name": each.name, "device": each.device, "in": "against" if each.first else "report"}
+                    for each in alone
+                ],
             }
         )
     else:
-        table("", [("image", name), ("against", str(path)), *_agreement_rows(found)])
+        rows = [*_agreement_rows(found), *_unmatched_rows(alone, str(path), name)]
+        table("", [("image", name), ("against", str(path)), *rows])
+    raise_failures(str(path), earlier)
     differing = [each for each in found if each.state == "differs"]
     if differing:
         names = ", ".join(_label(each) for each in differing)
@@ -205,8 +215,16 @@ def _agreement_rows(found: tuple[Agreement, ...]) -> list[tuple[str, str]]:
         if each.state == "not comparable":
             apart.setdefault(each.reason, []).append(each)
     for reason, group in apart.items():
-        rows.append(("not comparable", f"{len(group)} checks: the machines are of two kinds. {reason}"))
+        rows.append(("not comparable", f"{len(group)} checks, which depend on what differs: {reason}"))
         rows += [("", f"{_label(each)}: {_apart(each)}") for each in group]
+    return rows
+
+
+def _unmatched_rows(alone: Sequence[Unmatched], first: str, second: str) -> list[tuple[str, str]]:
+    rows = []
+    for report, of_first in ((first, True), (second, False)):
+        if labels := [_label(each) for each in alone if each.first is of_first]:
+            rows.append(("not compared", f"these have results in {report} alone: {', '.join(labels)}"))
     return rows
 
 
@@ -220,7 +238,7 @@ def _distance(ulp: int | None) -> str:
     return "" if ulp is None else f"; {ulp} ULP at most in the values kept"
 
 
-def _label(each: Agreement) -> str:
+def _label(each: Agreement | Unmatched) -> str:
     return each.name if each.device == "cpu" else f"{each.name} ({each.device})"
 
 

@@ -237,6 +237,8 @@ def records(text: str, where: str) -> list[dict[str, Any]]:
         if sorted(kind_of) != ["commit", "cpu", "torch"] or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"{where}: kind: expected the texts commit, cpu and torch, and the list gpus")
         kind_of["gpus"] = names
+        if names != sorted(set(names)):
+            raise ValueError(f"{where}: kind.gpus: expected each name once, in alphabetical order")
         if not isinstance(each["choices"], dict) or not each["choices"]:
             raise ValueError(f"{where}: choices: expected a table that is not empty")
         for path, content in each["choices"].items():

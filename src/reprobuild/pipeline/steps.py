@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ from ..lock.model import Lock
 from ..lock.own_files import NAME as OWN_FILES
 from ..lock.platforms import dump_locks
 from ..lock.reader import parse_lock
+from ..lock.recorded_kernels import unusable_records
 from ..net.session import without_credentials
 from ..oci.file_tree import tree_digest
 from ..oci.registry.client import Target
@@ -133,6 +135,8 @@ def lock_env(env: Env, upgrade: Upgrade, host: Host) -> tuple[tuple[Lock, ...], 
         host.console.step(beyond)
     if not before and (gap := age_gap(locks[0])):
         host.console.warn(gap)
+    for line in dict.fromkeys(chain.from_iterable(map(unusable_records, locks))):
+        host.console.warn(line)
     return locks, before
 
 

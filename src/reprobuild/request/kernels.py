@@ -81,6 +81,11 @@ def kinds(texts: Sequence[str]) -> list[str]:
     return found
 
 
+def torch_versions(texts: Sequence[str]) -> list[str]:
+    """Return the version of torch with which each record was made, as torch itself names it."""
+    return [str(json.loads(text)["kind"]["torch"]) for text in texts]
+
+
 def document(texts: Sequence[str]) -> bytes:
     """Return the file of an image that holds all records."""
     return ("[" + ",\n".join(texts) + "]\n").encode()

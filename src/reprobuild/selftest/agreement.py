@@ -44,6 +44,31 @@ def compare(first: SelfTestReport, second: SelfTestReport) -> tuple[Agreement, .
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unmatched:
+    """A check that has results in one of two reports alone, so that nothing is compared."""
+
+    name: str
+    device: str
+    first: bool
+    """Whether the first report has them."""
+
+
+def unmatched(first: SelfTestReport, second: SelfTestReport) -> tuple[Unmatched, ...]:
+    """Return the checks that `compare` leaves out, those of the first report before the others."""
+    one, other = (
+        {(check.name, check.device): None for check in report.checks if check.results}
+        for report in (first, second)
+    )
+    return tuple(
+        Unmatched(name=name, device=device, first=(name, device) in one)
+        for name, device in (
+            *(key for key in one if key not in other),
+            *(key for key in other if key not in one),
+        )
+    )
+
+
 def _agreement(
     first: SelfTestReport, mine: CheckResult, second: SelfTestReport, other: CheckResult
 ) -> Agreement:
@@ -94,6 +119,7 @@ def _machine(report: SelfTestReport, check: CheckResult) -> Mapping[str, str]:
             "torch": torch,
             "CUDA": str(versions.get("cuda")),
             "cuDNN": str(versions.get("cudnn")),
+            "architecture": str(cpu.get("machine")),
             "GPU": str(gpu.get("name") or UNKNOWN),
             "multiprocessors": str(gpu.get("sm_count") or UNKNOWN),
             **{name: _setting(gpu, key) for name, key in _SETTINGS.items()},
