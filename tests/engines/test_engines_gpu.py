@@ -15,7 +15,7 @@ from reprobuild.engines import embedded, podman_options
 from reprobuild.engines import gpu as gpu_module
 from reprobuild.engines.cdi import GpuAccess
 from reprobuild.engines.embedded import OciEngine
-from reprobuild.engines.gpu import gpu_access, not_there
+from reprobuild.engines.gpu import gpu_access, not_known, not_there
 from reprobuild.engines.protocols import RunOptions
 from reprobuild.errors import HostError
 from reprobuild.host.console import Console
@@ -242,6 +242,51 @@ def test_a_node_of_a_cdi_file_that_the_user_may_not_open(
     assert str(not_there(access)).startswith(f"you may not read and write {dev}/nvidia-uvm: ")
 
 
+@pytest.mark.parametrize("gone", ["nvidiactl", "nvidia-uvm"])
+def test_a_cdi_file_that_lacks_a_node_of_the_driver(cdi: Path, dev: Path, gone: str) -> None:
+    """`nvidia-ctk` leaves out what is missing when it runs (NVIDIA/nvidia-container-toolkit#50)."""
+    names = [name for name in ("nvidia0", "nvidiactl", "nvidia-uvm") if name != gone]
+    nodes = [{"path": f"/dev/{name}", "hostPath": str(dev / name)} for name in names]
+    hook = {"hookName": "createContainer", "path": str(cdi / "nvidia-cdi-hook")}
+    Path(hook["path"]).write_text("")
+    lacks = f"the CDI file for nvidia.com/gpu names no /dev/{gone}, which every CUDA program opens"
+    for hooks in ([], [hook]):
+        fault = not_there(found(cdi, a_spec(deviceNodes=nodes, hooks=hooks)))
+        assert fault is not None
+        assert fault.message == lacks
+        assert "nvidia-ctk cdi generate" in fault.hint
+    # Another's hook may make it, and other kinds of machine have other nodes.
+    other = {"hookName": "prestart", "path": str(cdi / "nvidia-container-runtime-hook")}
+    Path(other["path"]).write_text("")
+    access = found(cdi, a_spec(deviceNodes=nodes, hooks=[hook, other]))
+    assert not_there(access) is None
+    assert not_known(access) == f"{lacks}; a hook of that file may add it"
+    for path in ("/dev/nvmap", "/dev/dxg", "/dev/nvhost-gpu"):
+        assert not_there(found(cdi, a_spec(deviceNodes=[*nodes, {**ZERO, "path": path}]))) is None
+
+
+def test_a_cdi_file_without_the_driver_s_library(cdi: Path, dev: Path, tmp_path: Path) -> None:
+    """It need not be wrong: the library may be in the image, or be added by a hook."""
+    names = ("nvidia0", "nvidiactl", "nvidia-uvm")
+    nodes = [{"path": f"/dev/{name}", "hostPath": str(dev / name)} for name in names]
+    (folder := tmp_path / "driver/lib64").mkdir(parents=True)
+    for source, target, known in (
+        (folder, "/usr/local/nvidia/lib64", False),
+        (folder / "libcuda.so.550.54", "/usr/lib/libcuda.so.550.54", True),
+        (folder / "libcuda.so.550.54", "/usr/lib/wsl/drivers/nv/libcuda.so.1.1", True),
+        (folder / "libcuda.so.550.54", "/usr/lib/libnvidia-ml.so.1", False),
+        (folder, "/usr/local/nvidia/lib64", True),
+        (folder.parent, "/usr/local/nvidia", True),
+    ):
+        mount = {"hostPath": str(source), "containerPath": target, "options": ["ro", "bind"]}
+        access = found(cdi, a_spec(deviceNodes=nodes, mounts=[mount]))
+        assert (not_known(access) is None) == known, target
+        (folder / "libcuda.so.550.54").touch()
+    without = not_known(found(cdi, a_spec(deviceNodes=nodes)))
+    assert without is not None
+    assert without.startswith("the CDI file for nvidia.com/gpu mounts no libcuda.so.1; ")
+
+
 def test_a_missing_driver_is_a_reason(dev: Path, driver: Path) -> None:
     program = driver / "bin/ldconfig"
     listing = program.read_text()
@@ -418,7 +463,8 @@ def test_a_hook_that_starts_within_the_container_is_one_of_the_container(
     script.chmod(0o755)
     mount = {"hostPath": str(script), "containerPath": "/only-here", "options": ["ro", "bind"]}
     hook = {"hookName": "startContainer", "path": "/only-here"}
-    access = found(cdi, a_spec(deviceNodes=[ZERO], mounts=[mount], hooks=[hook]))
+    nodes = [ZERO, *({**ZERO, "path": f"/dev/{name}"} for name in ("nvidiactl", "nvidia-uvm"))]
+    access = found(cdi, a_spec(deviceNodes=nodes, mounts=[mount], hooks=[hook]))
     assert not_there(access) is None
     assert shell(*image, "test -e /tmp/called && echo called", access) == 0
     assert capfd.readouterr().out == "called\n"

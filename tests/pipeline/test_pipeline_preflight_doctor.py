@@ -24,7 +24,7 @@ from reprobuild.pipeline.steps import _check_gpus
 from reprobuild.selftest.run import Gpu
 from support.hosts import quiet_host
 from support.locks import LOCK
-from support.nvidia_smi import NODE
+from support.nvidia_smi import LIBCUDA, NODE, NODES
 
 if TYPE_CHECKING:
     from support.commands import Call
@@ -131,6 +131,17 @@ def test_a_cdi_file_that_is_out_of_date_is_told_before_the_download(
     assert "nvidia-ctk cdi generate" in found.hint
     with pytest.raises(HostError, match="--gpu require: "):
         _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
+
+
+def test_what_a_cdi_file_may_lack_is_not_good(smi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for asks in (True, False):
+        monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=NODES))
+        found = doctor.examine_gpus(None)[0]
+        assert found.good is None
+        assert "mounts no libcuda.so.1" in found.text
+        monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=NODES, binds=[LIBCUDA]))
+        assert doctor.examine_gpus(None)[0].good, asks
+        monkeypatch.setattr(doctor, "driver", lambda: "nvidia-smi is not installed")
 
 
 def test_a_broken_cdi_file_is_one_finding_among_others(

@@ -14,7 +14,7 @@ from reprobuild.pipeline.preflight.forward_compatibility import forward_compatib
 from reprobuild.pipeline.preflight.image_needs import needs_of, needs_of_labels
 from reprobuild.pipeline.preflight.nvidia_smi import Driver
 from support.locks import LOCK
-from support.nvidia_smi import NODE
+from support.nvidia_smi import NODE, NODES
 
 pytest_plugins = ["support.nvidia_smi"]
 
@@ -29,7 +29,7 @@ def passed_in(folder: Path, version: str) -> GpuAccess:
     (folder / "libcuda.so.1").unlink(missing_ok=True)
     (folder / "libcuda.so.1").symlink_to(library)
     bind = Bind(source=folder / "libcuda.so.1", destination="/usr/local/nvidia/lib64/libcuda.so.1")
-    return GpuAccess(devices=[NODE], binds=[bind])
+    return GpuAccess(devices=NODES, binds=[bind])
 
 
 @pytest.mark.parametrize(

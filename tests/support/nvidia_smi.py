@@ -6,12 +6,13 @@ PYTEST_DONT_REWRITE: test modules import its constants before pytest loads its f
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reprobuild.engines.cdi import GpuAccess
-from reprobuild.host.sandbox import Device
+from reprobuild.host.sandbox import Bind, Device
 from reprobuild.pipeline.preflight import doctor
 
 SMI = """#!/bin/sh
@@ -23,6 +24,8 @@ esac
 
 
 NODE = Device(path="/dev/nvidia0", source=Path("/dev/null"))
+NODES = [NODE, *(replace(NODE, path=f"/dev/{name}") for name in ("nvidiactl", "nvidia-uvm"))]
+LIBCUDA = Bind(source=Path("/etc/hostname"), destination="/usr/lib/libcuda.so.1")
 
 
 @pytest.fixture
@@ -33,5 +36,5 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.write_text(SMI.replace("CUDA |", "12.4 |"))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=[NODE]))
+    monkeypatch.setattr(doctor, "gpu_access", lambda: GpuAccess(devices=NODES, binds=[LIBCUDA]))
     return program

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ..errors import HostError
 from ..host import process
 from ..host.machine import visible_devices, visible_gpus
 from ..host.sandbox import Bind, Device, is_device
@@ -36,6 +37,8 @@ _NEEDED = {
     "nvidia-uvm": "the driver's memory module is not loaded (nvidia-modprobe -u -c0 loads it)",
 }
 """What every CUDA program opens beside its GPU, and what to do where it is missing."""
+_HARMLESS_HOOKS = ("nvidia-ctk", "nvidia-cdi-hook")
+"""Hooks that add neither nodes nor libraries to a container: they make links and caches. Others may."""
 _MACHINES = {"x86_64": 62, "aarch64": 183}
 """The machine of an ELF file (/usr/include/elf.h)."""
 
@@ -124,19 +127,72 @@ def _hidden(visible: Mapping[str, str], why: str) -> str:
     return f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, {why}"
 
 
-def not_there(access: GpuAccess) -> str | None:
+def not_there(access: GpuAccess) -> HostError | None:
     """Return why a container with this access cannot start, or has no GPU: a CDI file may be out of date."""
     for path in host_paths(access):
         if not path.is_absolute() or not path.exists():
-            return f"{path}, which the CDI file for {KIND} names, is missing"
+            return _out_of_date(f"{path}, which the CDI file for {KIND} names, is missing")
     nodes = {Path(device.path).name: device.source for device in access.devices}
     for node in nodes.values():
         if not is_device(node):
-            return f"{node}, which the CDI file for {KIND} names as a device node, is not one"
+            return _out_of_date(f"{node}, which the CDI file for {KIND} names as a device node, is not one")
+    if (lacking := _lacking_node(access)) is not None and not _may_add(access):
+        return _out_of_date(lacking)
     denied = {name for name, node in nodes.items() if not os.access(node, os.R_OK | os.W_OK)}
     gpus = {Path(device.path).name for device in access.devices if is_gpu(device.path)}
     needed = denied & {*_NEEDED} or (denied if gpus <= denied else set())
-    return _denied(nodes[min(needed)]) if needed else None
+    if not needed:
+        return None
+    return HostError(
+        _denied(nodes[min(needed)]),
+        hint="ask to be added to that group, or use --gpu off: the CDI file is valid",
+    )
+
+
+def not_known(access: GpuAccess) -> str | None:
+    """Return why CUDA may find no GPU with what a CDI file names, or None."""
+    if (lacking := _lacking_node(access)) is not None:
+        return f"{lacking}; a hook of that file may add it"
+    if any(map(_has_libcuda, access.binds)):
+        return None
+    return f"the CDI file for {KIND} mounts no libcuda.so.1; a hook of that file or the image may have one"
+
+
+def _out_of_date(problem: str) -> HostError:
+    return HostError(problem, hint="regenerate it with `nvidia-ctk cdi generate`, or use --gpu off")
+
+
+def _lacking_node(access: GpuAccess) -> str | None:
+    """Return which node of a discrete GPU's driver is not passed in, or None.
+
+    `nvidia-ctk` leaves out what is missing when it runs (NVIDIA/nvidia-container-toolkit#50).
+    """
+    names = [device.path for device in access.devices]
+    if not all(re.fullmatch(r"/dev/nvidia\d+", name) for name in names if is_gpu(name)):
+        return None  # WSL and Jetson boards have other nodes
+    for name in _NEEDED:
+        path = f"/dev/{name}"
+        if path not in names and not any(bind.destination in (path, "/dev") for bind in access.binds):
+            return f"the CDI file for {KIND} names no {path}, which every CUDA program opens"
+    return None
+
+
+def _may_add(access: GpuAccess) -> bool:
+    """Whether a hook may add nodes and libraries, as the older nvidia-container-runtime-hook does."""
+    paths = [Path(str(call["path"])) for calls in access.hooks.values() for call in calls]
+    return any(path.name not in _HARMLESS_HOOKS for path in paths)
+
+
+def _has_libcuda(bind: Bind) -> bool:
+    """Whether a mount is, or has, the driver's library; in WSL its name is libcuda.so.1.1."""
+    if Path(bind.destination).name.startswith("libcuda.so"):
+        return True
+    try:
+        return bind.source.is_dir() and any(
+            True for pattern in ("libcuda.so*", "lib*/libcuda.so*") for _ in bind.source.glob(pattern)
+        )
+    except OSError:
+        return True  # a folder that cannot be listed may have it
 
 
 def _denied(node: Path) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ...engines.gpu import gpu_access, not_there
+from ...engines.cdi import GpuAccess
+from ...engines.gpu import gpu_access, not_known, not_there
 from ...engines.select import taker
 from ...errors import HostError
 from ...host import control_groups, limits, namespaces, process, sandbox
@@ -75,15 +76,14 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
     if isinstance(access, str):
         return [Finding("GPU", good=None if isinstance(found, str) else False, text=access)]
     if (lacking := not_there(access)) is not None:
-        remedy = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
-        return [Finding("GPU", good=False, text=lacking, hint=remedy)]
+        return [Finding("GPU", good=False, text=lacking.message, hint=lacking.hint)]
     if isinstance(found, str):
         broken = BROKEN.search(found) is not None
         remedy = "restart the machine, or load the driver that is installed; or use --gpu off"
         failed = found.startswith("nvidia-smi: ")
         passed = "can be passed to a container" + ", but nvidia-smi cannot ask it" * (failed and not broken)
         return [
-            Finding("GPU", good=None if failed else True, text=passed),
+            _unless_unknown(Finding("GPU", good=None if failed else True, text=passed), access),
             Finding("driver", good=False if broken else None, text=found, hint=remedy if broken else ""),
         ]
     visible = visible_devices()
@@ -97,9 +97,15 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
         newer = forward_compatibility(needs, found, access, gpus)
         known, driver_good = (old, False) if newer is None else (f"{old}; but {newer}", None)
     return [
-        _gpus(needs, gpus, unsure),
+        _unless_unknown(_gpus(needs, gpus, unsure), access),
         Finding("driver", driver_good, known, "install a newer driver, or request an older CUDA"),
     ]
+
+
+def _unless_unknown(found: Finding, access: GpuAccess) -> Finding:
+    """Return a finding that is not good where what is passed in may lack something."""
+    unknown = not_known(access) if found.good else None
+    return found if unknown is None else replace(found, good=None, text=f"{found.text}; {unknown}")
 
 
 def _gpus(needs: Needs | None, gpus: Sequence[tuple[str, str]], unsure: str) -> Finding:
