@@ -225,6 +225,26 @@ def test_a_node_that_the_user_may_not_open_is_named(
     assert str(gpu_access([], dev)).startswith(f"you may not read and write {dev}/nvidiactl: ")
 
 
+def test_cuda_does_not_count_a_gpu_that_the_user_may_not_open(
+    dev: Path, driver: Path, cdi: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = {"nvidia0"}
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path).name not in denied)
+    names = ("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm")
+    nodes = [{"path": f"/dev/{name}", "hostPath": str(dev / name)} for name in names]
+    (cdi / "nvidia.json").write_text(json.dumps(a_spec(deviceNodes=nodes)))
+    for folders in ([], [cdi]):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+        assert isinstance(gpu_access(folders, dev), GpuAccess)
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+        assert gpu_access(folders, dev) == (
+            "CUDA_VISIBLE_DEVICES is '1', but you may open 1 of this machine's 2 GPUs, counted from 0"
+        )
+        denied.clear()
+        assert isinstance(gpu_access(folders, dev), GpuAccess)
+        denied.add("nvidia0")
+
+
 def test_a_node_of_a_cdi_file_that_the_user_may_not_open(
     cdi: Path, dev: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,7 +256,10 @@ def test_a_node_of_a_cdi_file_that_the_user_may_not_open(
     access = found(cdi, a_spec(deviceNodes=nodes))
     assert not_there(access) is None, "the other may be used"
     denied.add("nvidia0")
-    assert str(not_there(access)).startswith(f"you may not read and write {dev}/nvidia0: ")
+    fault = not_there(access)
+    assert fault is not None
+    assert fault.message.startswith(f"you may not read and write {dev}/nvidia0: ")
+    assert "nvidia-ctk" not in fault.hint, "it would write the same again"
     denied.clear()
     denied.add("nvidia-uvm")
     assert str(not_there(access)).startswith(f"you may not read and write {dev}/nvidia-uvm: ")

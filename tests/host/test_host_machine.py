@@ -8,7 +8,7 @@ import pytest
 
 from reprobuild.errors import HostError
 from reprobuild.host import process
-from reprobuild.host.machine import architecture, identity, visible_devices, visible_gpus
+from reprobuild.host.machine import architecture, choosing_variable, identity, visible_devices, visible_gpus
 
 
 def a_proc(folder: Path) -> Path:
@@ -113,6 +113,7 @@ def test_gpus_that_nobody_can_ask_are_not_known(tmp_path: Path, monkeypatch: pyt
 )
 def test_which_gpus_a_caller_has_chosen(environ: dict[str, str], visible: str | None) -> None:
     assert visible_devices(environ).get("CUDA_VISIBLE_DEVICES") == visible
+    assert environ.get(choosing_variable(environ)) == visible or visible is None
 
 
 @pytest.mark.parametrize(

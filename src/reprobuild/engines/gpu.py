@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import HostError
 from ..host import process
-from ..host.machine import visible_devices, visible_gpus
+from ..host.machine import choosing_variable, visible_devices, visible_gpus
 from ..host.sandbox import Bind, Device, is_device
 from .cdi import (
     CDI_FOLDERS,
@@ -57,7 +57,7 @@ def gpu_access(
     devices = cdi_devices(cdi_folders)
     if devices:
         access = edits_of(devices, visible)
-        nodes = [Path(device.path) for device in access.devices]
+        nodes = {Path(device.path): device.source for device in access.devices}
         return without_gpu(access) or _beyond(nodes, visible) or access
     return _by_nodes(dev, proc, visible)
 
@@ -96,35 +96,46 @@ def _by_nodes(dev: Path, proc: Path, visible: Mapping[str, str]) -> GpuAccess | 
 def _problem_of_nodes(dev: Path, nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
     """Return why a CUDA program could not open what it needs, or None."""
     gpus = _gpus_of(nodes)
-    if (problem := _beyond(nodes, visible)) is not None:
+    if (problem := _beyond({node: node for node in nodes}, visible)) is not None:
         return problem
     for name, remedy in _NEEDED.items():
         if dev / name not in nodes:
             return f"{dev / name} is missing: {remedy}"
-    denied = [node for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
-    # CUDA leaves out single GPUs that it may not open.
+    denied = [node for node in nodes if not _may_open(node)]
     needed = denied if {*gpus} <= {*denied} else [node for node in denied if node.name in _NEEDED]
     return _denied(needed[0]) if needed else None
 
 
-def _gpus_of(nodes: Sequence[Path]) -> list[Path]:
+def _gpus_of(nodes: Iterable[Path]) -> list[Path]:
     return [node for node in nodes if re.fullmatch(r"nvidia\d+", node.name)]
 
 
-def _beyond(nodes: Sequence[Path], visible: Mapping[str, str]) -> str | None:
-    """Return why the caller's choice names none of the GPUs of these nodes, or None.
+def _beyond(nodes: Mapping[Path, Path], visible: Mapping[str, str]) -> str | None:
+    """Return why the caller's choice names none of the GPUs of these nodes, or None; values: on this machine.
 
     None as well where a GPU is divided: the slices of MIG have numbers of their own.
     """
-    count, first = len(_gpus_of(nodes)), visible_gpus(visible)[0]
+    gpus, first = [nodes[node] for node in _gpus_of(nodes)], visible_gpus(visible)[0]
+    # CUDA leaves out single GPUs that it may not open, and counts the others; one that is missing is a fault.
+    openable = len([gpu for gpu in gpus if not gpu.exists() or _may_open(gpu)])
+    count = openable or len(gpus)
     divided = any("nvidia-caps" in node.parts for node in nodes)
     if not count or divided or not first.isdecimal() or (len(first) < 9 and int(first) < count):
         return None
-    return _hidden(visible, f"but this machine has {count} GPU{'s' * (count > 1)}, counted from 0")
+    of = (
+        f"you may open {count} of this machine's {len(gpus)}"
+        if count < len(gpus)
+        else f"this machine has {count}"
+    )
+    return _hidden(visible, f"but {of} GPU{'s' * (len(gpus) > 1)}, counted from 0")
+
+
+def _may_open(node: Path) -> bool:
+    return os.access(node, os.R_OK | os.W_OK)
 
 
 def _hidden(visible: Mapping[str, str], why: str) -> str:
-    return f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, {why}"
+    return f"{choosing_variable()} is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, {why}"
 
 
 def not_there(access: GpuAccess) -> HostError | None:
@@ -138,7 +149,7 @@ def not_there(access: GpuAccess) -> HostError | None:
             return _out_of_date(f"{node}, which the CDI file for {KIND} names as a device node, is not one")
     if (lacking := _lacking_node(access)) is not None and not _may_add(access):
         return _out_of_date(lacking)
-    denied = {name for name, node in nodes.items() if not os.access(node, os.R_OK | os.W_OK)}
+    denied = {name for name, node in nodes.items() if not _may_open(node)}
     gpus = {Path(device.path).name for device in access.devices if is_gpu(device.path)}
     needed = denied & {*_NEEDED} or (denied if gpus <= denied else set())
     if not needed:

@@ -69,6 +69,11 @@ def visible_devices(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return chosen
 
 
+def choosing_variable(environ: Mapping[str, str] = os.environ) -> str:
+    """Return the name of the variable from which `visible_devices` takes the choice of GPUs, for messages."""
+    return _VISIBLE[0] if _VISIBLE[0] in environ else "NVIDIA_VISIBLE_DEVICES"
+
+
 def visible_gpus(visible: Mapping[str, str]) -> list[str]:
     """Return the numbers or UUIDs of the GPUs that `visible_devices` leaves; ``0`` where it says nothing.
 
