@@ -19,7 +19,7 @@ from reprobuild.pipeline import steps
 from reprobuild.pipeline.preflight import doctor
 from reprobuild.pipeline.preflight.doctor import examine
 from reprobuild.pipeline.preflight.image_needs import needs_of
-from reprobuild.pipeline.preflight.nvidia_smi import Driver
+from reprobuild.pipeline.preflight.nvidia_smi import Card, Driver
 from reprobuild.pipeline.steps import _check_gpus
 from reprobuild.selftest.run import Gpu
 from support.hosts import quiet_host
@@ -56,20 +56,33 @@ def test_a_driver_that_runs_no_program_is_told_before_the_download(
             _check_gpus(LOCK, "require", Host(Home(tmp_path), Console()))
 
 
-LOST = ("[GPU is lost]", "[GPU is lost]")
-OLD, NEW, OTHER = ("NVIDIA GeForce GT 710", "3.5"), ("NVIDIA A100", "8.0"), ("NVIDIA L4", "8.9")
+LOST = Card("[GPU is lost]", "[GPU is lost]", "nvidia-smi says [GPU is lost] of it")
+OLD, NEW, OTHER = Card("NVIDIA GeForce GT 710", "3.5"), Card("NVIDIA A100", "8.0"), Card("NVIDIA L4", "8.9")
+PCI = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 @pytest.mark.parametrize(
     ("gpus", "environ", "good", "says"),
     [
-        ((OLD, NEW), {}, True, "only has code for"),
+        ((OLD, NEW), {}, None, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
+        ((OLD, NEW), {}, None, "NVIDIA A100 (compute capability 8.0); NVIDIA GeForce GT 710 has compute"),
+        ((OLD, NEW), PCI, False, "CUDA counts this GPU first; NVIDIA A100 (compute capability 8.0)"),
+        ((NEW, OLD), PCI, True, "NVIDIA GeForce GT 710 has compute capability 3.5, but"),
+        ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-0"}, True, "A100"),
+        ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "GPU-0,GPU-1"}, False, "CUDA counts this GPU first"),
+        ((NEW, OTHER), {}, True, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
         ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "0"}, None, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
         ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, False, "GT 710"),
         ((OLD, NEW), {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, True, "A100"),
         ((NEW, OTHER), {"CUDA_VISIBLE_DEVICES": "0"}, True, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
         ((NEW, NEW), {"CUDA_VISIBLE_DEVICES": "0"}, True, "A100"),
-        ((NEW, NEW), {"CUDA_VISIBLE_DEVICES": "GPU-9"}, False, "the UUID of no GPU here"),
+        (
+            (NEW, NEW),
+            {"CUDA_VISIBLE_DEVICES": "GPU-9"},
+            False,
+            "CUDA_VISIBLE_DEVICES is 'GPU-9', the UUID of no",
+        ),
+        ((NEW, NEW), {"NVIDIA_VISIBLE_DEVICES": "GPU-9"}, False, "NVIDIA_VISIBLE_DEVICES is 'GPU-9', the"),
         ((LOST,), {}, False, "nvidia-smi says [GPU is lost] of it"),
         ((LOST, NEW), {}, None, "[GPU is lost]"),
         ((LOST, OLD), {}, False, "only has code for"),
@@ -79,7 +92,7 @@ OLD, NEW, OTHER = ("NVIDIA GeForce GT 710", "3.5"), ("NVIDIA A100", "8.0"), ("NV
 def test_the_gpus_that_the_caller_s_variables_choose(
     smi: Path,
     monkeypatch: pytest.MonkeyPatch,
-    gpus: tuple[tuple[str, str], ...],
+    gpus: tuple[Card, ...],
     environ: dict[str, str],
     good: bool | None,
     says: str,

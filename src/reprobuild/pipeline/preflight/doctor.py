@@ -18,12 +18,12 @@ from ...host import control_groups, limits, namespaces, process, sandbox
 from ...host.console import Console, size_text
 from ...host.home import Home, free_bytes
 from ...host.host import Host
-from ...host.machine import visible_devices
+from ...host.machine import choosing_variable, visible_devices
 from ...lock.model import UNPACKED, Lock
 from ...net.index_settings import ca_bundle
-from .forward_compatibility import forward_compatibility
+from .forward_compatibility import forward_compatibility, other_libcuda
 from .image_needs import Needs, is_known, needs_of
-from .nvidia_smi import BROKEN, chosen, driver, has_fault
+from .nvidia_smi import BROKEN, Card, chosen, driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,22 @@ def examine_gpus(needs: Needs | None) -> list[Finding]:
     visible = visible_devices()
     gpus, unsure = chosen(found, visible)
     if not gpus and found.gpus:
-        none = f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, the UUID of no GPU here"
+        none = f"{choosing_variable()} is {visible['CUDA_VISIBLE_DEVICES'][:100]!r}, the UUID of no GPU here"
         return [Finding("GPU", good=False, text=none, hint="`nvidia-smi -L` lists them")]
     known = f"{found.version}, supports CUDA up to {found.cuda}"
     driver_good: bool | None = True
+    remedy = "install a newer driver, or request an older CUDA"
     if needs is not None and (old := needs.refusal_of_driver(found.version, found.cuda)) is not None:
         newer = forward_compatibility(needs, found, access, gpus)
         known, driver_good = (old, False) if newer is None else (f"{old}; but {newer}", None)
+    elif (other := other_libcuda(found, access, gpus)) is not None:
+        known, driver_good = other
+        remedy = (
+            "take its folder out of LD_LIBRARY_PATH, or write the CDI file anew (`nvidia-ctk cdi generate`)"
+        )
     return [
         _unless_unknown(_gpus(needs, gpus, unsure), access),
-        Finding("driver", driver_good, known, "install a newer driver, or request an older CUDA"),
+        Finding("driver", driver_good, known, remedy),
     ]
 
 
@@ -108,23 +114,29 @@ def _unless_unknown(found: Finding, access: GpuAccess) -> Finding:
     return found if unknown is None else replace(found, good=None, text=f"{found.text}; {unknown}")
 
 
-def _gpus(needs: Needs | None, gpus: Sequence[tuple[str, str]], unsure: str) -> Finding:
-    """Check the GPUs that may be meant; ``unsure``: why it is not known which are."""
-    listed = ", ".join(f"{name} (compute capability {capability})" for name, capability in gpus)
-    usable = [gpu for gpu in gpus if not has_fault(gpu)]
+def _gpus(needs: Needs | None, gpus: Sequence[Card], unsure: str) -> Finding:
+    """Check the GPUs that may be meant; ``unsure``: why it is not known which CUDA counts first."""
+    usable = [gpu for gpu in gpus if not gpu.fault]
+    faults = dict.fromkeys(gpu.fault for gpu in gpus if gpu.fault)  # each kind once
     if not usable:
-        says = f"nvidia-smi says {gpus[0][0]} of it" if gpus else "nvidia-smi lists none"
-        return Finding("GPU", good=False if gpus else None, text=says, hint="restart the machine")
-    refusals = [] if needs is None else [needs.refusal_of_gpu(*gpu) for gpu in usable]
-    # Of several, one that can run it is enough: a machine may have an old card for its screen.
-    if refusals and None not in refusals:
-        good: bool | None = False
-    else:
-        unknown = needs is not None and needs.gpu_targets and not all(is_known(each) for _, each in usable)
-        good = None if unknown or len(usable) < len(gpus) or (unsure and any(refusals)) else True
-    text = "; ".join(dict.fromkeys(filter(None, refusals))) or listed  # each kind once
-    more = f"; {unsure}" if unsure else ""
-    return Finding("GPU", good, text + more, "request a PyTorch that has code for this GPU")
+        remedies = dict.fromkeys(gpu.remedy for gpu in gpus)
+        text = "; ".join(faults) or "nvidia-smi lists none"
+        return Finding("GPU", good=False if gpus else None, text=text, hint="; ".join(remedies))
+    refusals = [None if needs is None else needs.refusal_of_gpu(gpu.name, gpu.capability) for gpu in usable]
+    runs = [gpu for gpu, refusal in zip(usable, refusals, strict=True) if refusal is None]
+    listed = ", ".join(f"{gpu.name} (compute capability {gpu.capability})" for gpu in runs)
+    unknown = needs is not None and needs.gpu_targets and not all(is_known(gpu.capability) for gpu in usable)
+    hint, good, first = "request a PyTorch that has code for this GPU", None, ""
+    if not runs:
+        good = False
+    elif refusals[0] is not None and usable[0] is gpus[0] and not unsure:
+        good, first = False, "CUDA counts this GPU first"
+        hint += ", or put the UUID of another GPU into CUDA_VISIBLE_DEVICES (`nvidia-smi -L` lists them)"
+    elif not (unknown or faults or (unsure and len(runs) < len(usable))):
+        good = True
+    refused = [refusal for refusal in dict.fromkeys(refusals) if refusal is not None]
+    order = [*refused, first, listed] if first else [listed, *refused]
+    return Finding("GPU", good, "; ".join(filter(None, (*order, *faults, unsure))), hint)
 
 
 def _tried(name: str, check: Callable[[], object]) -> Finding:

@@ -12,35 +12,55 @@ from collections.abc import Sequence
 
 from ...engines.cdi import GpuAccess
 from .image_needs import Needs
-from .nvidia_smi import Driver
+from .nvidia_smi import Card, Driver
 
 _NEVER = re.compile(r"\b(GeForce|TITAN)\b")
 """GPUs for which it is not (error 804)."""
+_LIMITS = "NVIDIA supports that on data-center GPUs and for some drivers alone"
+_LIBCUDA = re.compile(r"libcuda\.so\.([0-9]{3,}\.[0-9.]+)")
+"""The file's name, with the driver's version; in WSL and on Jetson boards it is libcuda.so.1.1."""
 
 
-def forward_compatibility(
-    needs: Needs, found: Driver, access: GpuAccess, gpus: Sequence[tuple[str, str]]
-) -> str | None:
+def forward_compatibility(needs: Needs, found: Driver, access: GpuAccess, gpus: Sequence[Card]) -> str | None:
     """Return which newer libcuda may help a driver that is too old, and what that depends on; None: none."""
-    if any(_NEVER.search(name) for name, _ in gpus):
+    if any(_NEVER.search(gpu.name) for gpu in gpus):
         return None
-    limits = "NVIDIA supports that on data-center GPUs and for some drivers alone"
     library = _library(access)
     if library is not None and needs.is_new_enough(library[1]) and _major(library[1]) > _major(found.version):
-        return f"{library[0]} of driver {library[1]} is passed in (forward compatibility): {limits}"
+        return f"{library[0]} of driver {library[1]} is passed in (forward compatibility): {_LIMITS}"
     if needs.own_libcuda:
-        return f"the image may have a newer libcuda of its own (cuda-compat): {limits}"
+        return f"the image may have a newer libcuda of its own (cuda-compat): {_LIMITS}"
     return None
+
+
+def other_libcuda(found: Driver, access: GpuAccess, gpus: Sequence[Card]) -> tuple[str, bool | None] | None:
+    """Return what is wrong with a libcuda of another version than the driver's, and whether it may work.
+
+    None: it is the driver's own, or its version is not known. False: CUDA refuses it (errors 803 and 804).
+    """
+    library = _library(access)
+    if library is None or _release(library[1]) == _release(found.version):
+        return None
+    passed = f"{library[0]} of driver {library[1]} is passed in, but the loaded driver is {found.version}"
+    if _release(library[1]) < _release(found.version):
+        return f"{passed}: CUDA accepts no libcuda that is older than the driver", False
+    if any(_NEVER.search(gpu.name) for gpu in gpus):
+        return f"{passed}: CUDA accepts a newer libcuda on data-center GPUs alone", False
+    return f"{passed} (forward compatibility): {_LIMITS}", None
 
 
 def _library(access: GpuAccess) -> tuple[str, str] | None:
     """Return path and version of the libcuda that a container gets."""
-    for bind in access.binds:
-        if re.fullmatch(r".*/libcuda\.so\.1", bind.destination):
-            version = re.fullmatch(r"libcuda\.so\.([0-9]+\.[0-9.]+)", bind.source.resolve().name)
-            return (str(bind.source), version[1]) if version else None
+    binds = [bind for bind in access.binds if "libcuda.so." in bind.destination]
+    for bind in sorted(binds, key=lambda bind: not bind.destination.endswith("/libcuda.so.1")):
+        version = _LIBCUDA.fullmatch(bind.source.resolve().name)
+        return (str(bind.source), version[1]) if version else None
     return None
 
 
 def _major(version: str) -> int:
-    return int(version.split(".", maxsplit=1)[0])
+    return _release(version)[0]
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 from ...host import process
-from ...host.machine import visible_gpus
+from ...host.machine import choosing_variable, visible_gpus
 
 BROKEN = re.compile(r"nvidia-smi exited with (6|9|18)\b")
 """No GPU found, no driver loaded, or another version loaded than installed: no CUDA program runs then
@@ -18,6 +19,22 @@ _PARTLY = {14: None, 15: re.compile(r"(?:Driver|KMD) Version|, [0-9]+\.[0-9]+$|^
 infoROM, and a GPU that is lost, beside which others may work."""
 _FAULT = re.compile(r"\[?(?:GPU is lost|GPU requires reset|Unknown Error|ERR!)\]?", re.IGNORECASE)
 """What it prints in the place of a fact."""
+_WITHOUT_MIG = ("Disabled", "N/A", "[N/A]", "[Not Supported]")
+_ORDER = (
+    "CUDA counts different GPUs in its own order, the fastest first, not in that of nvidia-smi: "
+    "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them by UUID in CUDA_VISIBLE_DEVICES"
+)
+
+
+class Card(NamedTuple):
+    """A GPU as nvidia-smi describes it."""
+
+    name: str
+    capability: str
+    """Like ``8.0``."""
+    fault: str = ""
+    """Why no program can use it, if so."""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +44,9 @@ class Driver:
     version: str
     cuda: str
     """The newest CUDA that it supports, like ``12.4``."""
-    gpus: tuple[tuple[str, str], ...]
-    """Name and compute capability."""
+    gpus: tuple[Card, ...]
+    slices: tuple[tuple[str, ...] | None, ...] = ()
+    """UUIDs of the MIG devices of each GPU; None where they are not known."""
 
 
 def driver() -> Driver | str:
@@ -49,7 +67,57 @@ def driver() -> Driver | str:
         return "nvidia-smi printed no driver version or no CUDA version" + (
             ": ERR!, so it could not use libcuda.so.1" if failed else ""
         )
-    return Driver(version[1], cuda[1], gpus)
+    modes = [_column(program, field, len(gpus)) for field in ("compute_mode", "mig.mode.current")]
+    slices = _slices(program, modes[1], head)
+    cards = [_card(*row) for row in zip(gpus, *modes, slices, strict=True)]
+    return Driver(version[1], cuda[1], tuple(cards), slices)
+
+
+def _card(gpu: tuple[str, str], compute_mode: str, mig: str, slices: Sequence[str] | None) -> Card:
+    name, _ = gpu
+    if (said := next(filter(_FAULT.fullmatch, gpu), None)) is not None:
+        return Card(
+            *gpu, f"nvidia-smi says {said} of {'it' if said == name else name}", "restart the machine"
+        )
+    if mig == "Enabled" and slices == ():
+        fault = f"{name} is in MIG mode and has no MIG devices, so CUDA does not find it"
+        return Card(
+            *gpu, fault, "`nvidia-smi mig -cgi PROFILE -C` makes one; `nvidia-smi -mig 0` ends that mode"
+        )
+    if compute_mode == "Prohibited":
+        fault = f"the compute mode of {name} is Prohibited, so no CUDA program may use it"
+        return Card(*gpu, fault, "`nvidia-smi -c DEFAULT`, as root, allows them")
+    return Card(*gpu)
+
+
+def _column(program: str, field: str, count: int) -> Sequence[str]:
+    """Return a fact of each GPU, empty where this nvidia-smi does not know it."""
+    try:
+        values = [line.strip() for line in _asked(program, f"--query-gpu={field}")]
+    except (process.ProcessFailed, process.ProcessTimeout):
+        values = []
+    return values if len(values) == count else [""] * count
+
+
+def _slices(program: str, modes: Sequence[str], head: str) -> tuple[tuple[str, ...] | None, ...]:
+    """Return the UUIDs of the MIG devices of each GPU; ``modes``: whether it is in MIG mode."""
+    known: list[tuple[str, ...] | None] = [() if mode in _WITHOUT_MIG else None for mode in modes]
+    if "Enabled" not in modes:
+        return tuple(known)
+    listed: list[list[str]] = []
+    try:
+        lines = _asked(program, "-L")
+    except (process.ProcessFailed, process.ProcessTimeout):
+        lines = []
+    for line in lines:
+        if re.match(r"GPU \d+:", line):
+            listed.append([])
+        elif listed and (found := re.search(r"\(UUID: *(MIG-[^)]+)\)", line)):
+            listed[-1].append(found[1])
+    if len(listed) == len(modes):
+        return tuple(map(tuple, listed))
+    none = "No MIG devices found" in head
+    return tuple(() if none and mode == "Enabled" else each for mode, each in zip(modes, known, strict=True))
 
 
 def _gpus(program: str) -> tuple[tuple[str, str], ...]:
@@ -63,7 +131,7 @@ def _gpus(program: str) -> tuple[tuple[str, str], ...]:
 
 def _asked(program: str, *query: str) -> list[str]:
     """Return what nvidia-smi prints, line by line."""
-    argv = [program, *query, *(["--format=csv,noheader"] if query else [])]
+    argv = [program, *query, *(["--format=csv,noheader"] if query and query != ("-L",) else [])]
     done = process.run(argv, timeout=30, check=False)
     text = done.stdout.decode("utf-8", "replace")
     shows = _PARTLY.get(done.returncode)
@@ -72,45 +140,47 @@ def _asked(program: str, *query: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("WARNING: infoROM")]
 
 
-def has_fault(gpu: tuple[str, str]) -> bool:
-    """Whether nvidia-smi could not ask a GPU: no program can use it."""
-    return any(map(_FAULT.fullmatch, gpu))
-
-
-def chosen(found: Driver, visible: Mapping[str, str]) -> tuple[Sequence[tuple[str, str]], str]:
-    """Return the GPUs that the caller's variables leave, and what keeps that from being known, or nothing.
+def chosen(found: Driver, visible: Mapping[str, str]) -> tuple[Sequence[Card], str]:
+    """Return the GPUs that the caller's variables leave, and what keeps CUDA's order from being known, or "".
 
     ``visible``: as `visible_devices` returns it. Where it is not known which they are, all that may be meant
     are returned; no GPU: none of the UUIDs is one of this machine's.
     """
+    ordered = len({*found.gpus}) <= 1 or visible.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     if "CUDA_VISIBLE_DEVICES" not in visible:
-        return found.gpus, ""
+        return found.gpus, "" if ordered else _ORDER
     words = visible_gpus(visible)
     if words and not words[0].isdecimal():
-        return _by_uuid(found, [word.removeprefix("MIG-").partition("/")[0] for word in words])
-    if len({*found.gpus}) == 1 or visible.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
+        return _by_uuid(found, words)
+    if ordered:
         here = [*map(str, range(len(found.gpus)))]
         numbers = [*map(int, takewhile(here.__contains__, words))]
         return [found.gpus[number] for number in numbers] or found.gpus, ""
-    return found.gpus, (
-        f"CUDA_VISIBLE_DEVICES={visible['CUDA_VISIBLE_DEVICES'][:100]} counts the GPUs in CUDA's own order, "
-        "the fastest first, not in that of nvidia-smi: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name them by UUID"
-    )
+    return found.gpus, f"CUDA_VISIBLE_DEVICES is {visible['CUDA_VISIBLE_DEVICES'][:100]}, and {_ORDER}"
 
 
-def _by_uuid(found: Driver, words: Sequence[str]) -> tuple[Sequence[tuple[str, str]], str]:
+def _by_uuid(found: Driver, words: Sequence[str]) -> tuple[Sequence[Card], str]:
     program = process.which("nvidia-smi")
-    try:
-        uuids = [] if program is None else _asked(program, "--query-gpu=uuid")
-    except (process.ProcessFailed, process.ProcessTimeout):
-        uuids = []
-    if not words[0].startswith("GPU-") or len(uuids) != len(found.gpus):
-        unknown = "which GPU the UUID in CUDA_VISIBLE_DEVICES is, nvidia-smi does not say"
+    uuids = [""] * len(found.gpus) if program is None else _column(program, "uuid", len(found.gpus))
+    slices = found.slices or (None,) * len(uuids)
+    by_gpu = words[0].removeprefix("MIG-").startswith("GPU-")
+    if ("" in uuids) if by_gpu else (None in slices and not _in_slices(words[0], slices)):
+        unknown = f"which GPU the UUID in {choosing_variable()} is, nvidia-smi does not say"
         return found.gpus, unknown if len({*found.gpus}) > 1 else ""
-    gpus = []
+    gpus: list[Card] = []
     for word in words:  # the beginning of a UUID is enough; one that is not valid hides those after it
-        fits = [gpu for gpu, uuid in zip(found.gpus, uuids, strict=True) if uuid.strip().startswith(word)]
+        if not by_gpu:
+            fits = _in_slices(word, slices)
+        else:
+            gpu = word.removeprefix("MIG-").partition("/")[0]
+            fits = [number for number, uuid in enumerate(uuids) if uuid.startswith(gpu)]
+            fits = [number for number in fits if word == gpu or slices[number] != ()]
         if len(fits) != 1:
             break
-        gpus += fits
+        gpus.append(found.gpus[fits[0]])
     return gpus, ""
+
+
+def _in_slices(word: str, slices: Sequence[Sequence[str] | None]) -> list[int]:
+    """Return the numbers of the GPUs that have a MIG device with such a UUID, one for each device."""
+    return [number for number, each in enumerate(slices) for uuid in each or () if uuid.startswith(word)]
