@@ -160,7 +160,7 @@ def test_another_vendor_s_broken_file_is_no_reason(cdi: Path) -> None:
         (yaml.safe_dump({"kind": KIND, "devices": 5}), "devices: expected an array, got 5"),
         (yaml.safe_dump({"kind": KIND, "devices": ["a"]}), "devices[0]: expected an object"),
         (yaml.safe_dump(a_spec(common={"mounts": [{"hostPath": "/a"}]})), "containerPath"),
-        (yaml.safe_dump(a_spec(common={"env": [5]})), "env[0]: expected a string"),
+        (yaml.safe_dump(a_spec(common={"env": [[5]]})), "env[0]: expected a string"),
         (
             yaml.safe_dump(a_spec(common={"hooks": [{"hookName": "later", "path": "/a"}]})),
             "'later' is not a valid hookName",
@@ -186,7 +186,7 @@ def test_a_file_that_makes_no_sense_is_the_host_s_fault(cdi: Path, text: str, re
         ({"mounts": [{"hostPath": "/etc", "containerPath": "/a/../../b"}]}, "not an absolute path"),
         ({"mounts": [{**MOUNT, **BIND, "hostPath": "etc"}]}, "not an absolute path"),
         ({"mounts": [{"hostPath": "/etc", "containerPath": "/a\nb"}]}, "not an absolute path"),
-        ({"mounts": [{"hostPath": "/etc", "containerPath": 5}]}, "expected a string, got 5"),
+        ({"mounts": [{"hostPath": "/etc", "containerPath": [5]}]}, "expected a string, got"),
         ({"mounts": [{"hostPath": "/etc", "containerPath": "/a", "options": "rw"}]}, "expected an array"),
         ({"deviceNodes": [{"path": "/dev/../etc/x"}]}, "not an absolute path"),
         ({"deviceNodes": [{"path": "/dev/x", "hostPath": "x"}]}, "not an absolute path"),

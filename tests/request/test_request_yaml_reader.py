@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from reprobuild.request.yaml_reader import MOST_LINE, MOST_TEXT, load_yaml
@@ -43,6 +45,13 @@ def test_what_is_out_of_bounds(text: str, reason: str) -> None:
     # The reason is the bound that was met; without it some of these take minutes, and say another.
     with pytest.raises(ValueError, match=reason):
         load_yaml(text)
+
+
+def test_dates_and_numbers_of_base_60_can_be_left_as_text() -> None:
+    """YAML 1.2 and Go read none."""
+    text = "[1:30, 1:30.5, 1_000, 0x10, 1.5, -7, '1:30', 2024-01-02]"
+    assert load_yaml(text) == [90, 90.5, 1000, 16, 1.5, -7, "1:30", date(2024, 1, 2)]
+    assert load_yaml(text, plain=True) == ["1:30", "1:30.5", 1000, 16, 1.5, -7, "1:30", "2024-01-02"]
 
 
 def test_merges_of_merges_are_refused_or_cost_nothing() -> None:

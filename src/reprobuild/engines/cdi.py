@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import HostError
-from ..host.home import open_regular
 from ..host.sandbox import Bind, Device
 from ..request.image_layout import OWN_FOLDER, SITE_PREFIX
-from ..request.json_reader import load_json
 from ..request.table import JsonTable, Table, TableError, refused_as, shown
-from ..request.yaml_reader import load_yaml
+from .cdi_files import ANEW, as_text, read_cdi
 
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 KIND = "nvidia.com/gpu"
@@ -28,13 +26,10 @@ KIND = "nvidia.com/gpu"
 _OF_DRIVER = ("NVIDIA_VISIBLE_", "NVIDIA_DRIVER_", "CUDA_VISIBLE_", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH")
 """Variables that say which GPUs, and where the driver's libraries are."""
 _TMPFS_SIZE = "size=64m"
-_LARGEST = 8 << 20
-"""Bytes of a CDI file; those of `nvidia-ctk` have some 30,000."""
 _MOST_GROUP = (1 << 32) - 2
 _HOOKS = ("prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop")
 IN_CONTAINER = "startContainer"
 """The hook whose path is one in the container (opencontainers/runtime-spec, config.md)."""
-_ANEW = "regenerate it with `nvidia-ctk cdi generate`, or use --gpu off"
 _VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 """Those that are released (specs-go/version.go)."""
 _SPEC = ("cdiVersion", "kind", "annotations", "devices", "containerEdits")
@@ -45,6 +40,20 @@ _EDITS = ("env", "deviceNodes", "hooks", "mounts", "additionalGids", *_UNMADE)
 _NODE = ("path", "hostPath", "type", "major", "minor", "fileMode", "permissions", "uid", "gid")
 _MOUNT = ("hostPath", "containerPath", "options", "type")
 _HOOK = ("hookName", "path", "args", "env", "timeout")
+_TEXTS = (
+    "cdiVersion",
+    "kind",
+    "name",
+    "path",
+    "hostPath",
+    "containerPath",
+    "hookName",
+    "type",
+    "permissions",
+)
+_LISTS = ("env", "args", "options")
+_WHOLE = {"major": 1 << 63, "minor": 1 << 63, "fileMode": 1 << 32, "uid": 1 << 32, "gid": 1 << 32}
+"""Bounds of a node's numbers: an int64 or uint32 of Go."""
 _NAME = re.compile(r"[0-9A-Za-z]([0-9A-Za-z_.:-]*[0-9A-Za-z])?")
 _MOUNT_OPTION = re.compile(
     r"r?(ro|rw|bind|exec|noexec|suid|nosuid|dev|nodev|private|slave|shared|unbindable)"
@@ -52,7 +61,6 @@ _MOUNT_OPTION = re.compile(
 )
 """Options of a bind that change nothing here but ``ro``: all binds are private, nosuid and nodev."""
 _TMPFS_OPTION = re.compile(r"size=[0-9]+[kmg%]?|mode=[0-7]{3,4}|ro|noexec")
-_KIND_IN_TEXT = re.compile(rb"""(?im)^[^#\n]*?\bkind["']?\s*:\s*["']?([^\s"',}]+)""")
 _GPU_NODE = re.compile(r"/dev/(nvidia\d+|dxg|nvmap|nvgpu(/.*)?|nvhost-.*)")
 """What CUDA opens of a GPU; in WSL and on Jetson boards it has another name."""
 
@@ -132,7 +140,7 @@ def cdi_devices(folders: Sequence[Path]) -> dict[str, CdiDevice]:
     for folder in folders:
         here: dict[str, CdiDevice] = {}
         for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.json")]):  # no other ending (SPEC.md)
-            for name, device in _devices_of(_read(path), path).items():
+            for name, device in _devices_of(read_cdi(path, KIND), path).items():
                 if name in here:
                     raise HostError(
                         f"{path}: {here[name].path} defines the GPU {name}, too",
@@ -175,6 +183,10 @@ def _fields(table: Table, known: Collection[str]) -> JsonTable:
         if name in found:
             raise table.bad(name, "is there twice")
         found[name] = value
+    for key in found.keys() & {*_TEXTS}:
+        found[key] = as_text(found[key])
+    for key in found.keys() & {*_LISTS}:
+        found[key] = [*map(as_text, found[key])] if isinstance(found[key], list) else found[key]
     return JsonTable({key: value for key, value in found.items() if value is not None}, table.place)
 
 
@@ -209,49 +221,10 @@ def _has(table: Table, name: str) -> bool:
 
 
 def _name(device: JsonTable) -> str:
-    """Return a device's name; without quotes YAML has a number there."""
-    number = type(device.data.get("name")) is int
-    name = str(device.integer("name", 0, 1 << 32)) if number else device.value("name", str)
+    name = device.value("name", str)
     if not _NAME.fullmatch(name):
         raise device.bad("name", f"{shown(name)} is not a name: expected letters, digits and -_.: within")
     return name
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    """Return a CDI file; an empty table for one that cannot be read and is not about NVIDIA's GPUs."""
-    data = b""
-    try:
-        with open_regular(path) as file:
-            data = file.read(_LARGEST + 1)
-        _hold_size(data)
-        spec = load_json(data) if path.suffix == ".json" else load_yaml(data.decode())
-    except (OSError, ValueError) as error:
-        if _may_be_nvidia(path, data):
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise HostError(f"{path}: not a valid CDI specification: {reason}", hint=_ANEW) from None
-        return {}
-    if isinstance(spec, dict):
-        return spec
-    with _refused(path):
-        if "nvidia" in path.name:
-            raise TableError("not a table")
-    return {}
-
-
-def _may_be_nvidia(path: Path, data: bytes) -> bool:
-    """Whether a file that cannot be read may be about NVIDIA's GPUs: another vendor's is no reason to refuse.
-
-    By the kind that it names outside of comments; without any by its own name.
-    """
-    kinds = re.findall(
-        rb"""^[^#\n]*?\bkind["']?\s*:\s*["']?([^\s"',}]+)""", data, re.MULTILINE | re.IGNORECASE
-    )
-    return KIND.encode() in kinds if kinds else "nvidia" in path.name
-
-
-def _hold_size(data: bytes) -> None:
-    if len(data) > _LARGEST:
-        raise ValueError(f"it has more than {_LARGEST:,} bytes")
 
 
 def edits_of(devices: Mapping[str, CdiDevice], visible: Mapping[str, str]) -> GpuAccess:
@@ -332,6 +305,10 @@ def _node(table: Table) -> Device:
         raise node.bad("permissions", f"{shown(access)}, but a GPU is read and written")
     if node.value("type", str, "") not in ("", "c", "u"):
         raise node.bad("type", f"{shown(node.data['type'])} is not that of a GPU, c")
+    for key, bound in _WHOLE.items():
+        # Go takes these for whole numbers; PyYAML does not.
+        if not re.fullmatch(r"0o[0-7]+|[0-9]+\.0", str(node.data.get(key))):
+            node.integer(key, -1 if bound == 1 << 63 else 0, bound - 1, 0)
     return Device(path=path, source=Path(_path(node, "hostPath", path) or path))
 
 
@@ -408,4 +385,4 @@ def _without_nul(text: str) -> str:
 
 
 def _refused(path: Path) -> AbstractContextManager[None]:
-    return refused_as(HostError, f"{path}: not a valid CDI specification", _ANEW)
+    return refused_as(HostError, f"{path}: not a valid CDI specification", ANEW)

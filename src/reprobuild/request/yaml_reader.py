@@ -38,6 +38,22 @@ class _Loader(yaml.SafeLoader):
             raise ValueError(f"it has more than {MOST_VALUES:,} values, with its merge keys written out")
 
 
+class _PlainLoader(_Loader):
+    """One for which dates are text, and so are numbers of base 60 like ``1:30``, as in YAML 1.2."""
+
+
+def _number(loader: _PlainLoader, node: yaml.ScalarNode) -> object:
+    if ":" in node.value:
+        return node.value
+    whole = node.tag.endswith(":int")
+    return loader.construct_yaml_int(node) if whole else loader.construct_yaml_float(node)
+
+
+for _tag in ("int", "float"):
+    _PlainLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
+_PlainLoader.add_constructor("tag:yaml.org,2002:timestamp", _PlainLoader.construct_yaml_str)
+
+
 def _hold_once(node: yaml.MappingNode) -> None:
     seen = set()
     for key, _ in node.value:
@@ -47,15 +63,18 @@ def _hold_once(node: yaml.MappingNode) -> None:
             seen.add((key.tag, key.value))
 
 
-def load_yaml(text: str) -> Any:
-    """Parse untrusted YAML of plain values. Raises `ValueError` if it is invalid or out of bounds."""
+def load_yaml(text: str, *, plain: bool = False) -> Any:
+    """Parse untrusted YAML of plain values. Raises `ValueError` if it is invalid or out of bounds.
+
+    ``plain``: whether ``1:30`` and dates are text, as for Go, and not what YAML 1.1 makes of them.
+    """
     if len(text) > MOST_TEXT:
         raise ValueError(f"it has more than {MOST_TEXT:,} characters")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > MOST_LINE:
             raise ValueError(f"line {number} has more than {MOST_LINE:,} characters")
     try:
-        found = _Loader(text).get_single_data()
+        found = (_PlainLoader if plain else _Loader)(text).get_single_data()
         _count(found, 0)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
