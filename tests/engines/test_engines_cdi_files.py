@@ -91,7 +91,7 @@ def test_the_error_is_that_of_the_form_in_the_name(tmp_path: Path) -> None:
     (path := tmp_path / "nvidia.yaml").write_text("a: 'b")
     with pytest.raises(HostError, match="unexpected end of stream"):
         read_cdi(path, KIND)
-    for text in ('{"kind": 1, "kind": 2}', "kind: 1\nkind: 2"):
+    for text in ('{"kind": "nvidia.com/gpu", "kind": 2}', "kind: nvidia.com/gpu\nkind: 2"):
         path.write_text(text)
         with pytest.raises(HostError, match="there twice"):
             read_cdi(path, KIND)

@@ -51,7 +51,7 @@ def _number(loader: _PlainLoader, node: yaml.ScalarNode) -> object:
 
 for _tag in ("int", "float"):
     _PlainLoader.add_constructor(f"tag:yaml.org,2002:{_tag}", _number)
-_PlainLoader.add_constructor("tag:yaml.org,2002:timestamp", _PlainLoader.construct_yaml_str)
+_PlainLoader.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: str(node.value))
 
 
 def _hold_once(node: yaml.MappingNode) -> None:
