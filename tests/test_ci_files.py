@@ -1,4 +1,4 @@
-"""The CI files of docs/ci.md, and the job of docs/clusters.md: by the schemas of their services."""
+"""The CI files of docs/ci.md, and the jobs of docs/clusters.md: by the schemas of their services, and run."""
 
 from __future__ import annotations
 
@@ -120,3 +120,24 @@ def test_the_training_job_keeps_to_the_schema_of_kubernetes(tmp_path: Path) -> N
         argv = [*command, "kubernetes-validate", "--strict", str(file)]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("choice", [None, "", "0,1", "GPU-1a,GPU-2b"])
+def test_apptainer_gets_the_gpus_that_slurm_chose(tmp_path: Path, choice: str | None) -> None:
+    """``--cleanenv`` drops them; an empty choice hides all GPUs, and none leaves all."""
+    page = PAGE.with_name("clusters.md").read_text()
+    commands = next(
+        text for text in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "--cleanenv" in text
+    )
+    program = tmp_path / "apptainer"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = build ] || env | sed -n "s/^APPTAINERENV_//p"\n', encoding="utf-8"
+    )
+    program.chmod(0o755)
+    (tmp_path / "context").mkdir()
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    environ |= {} if choice is None else {"CUDA_VISIBLE_DEVICES": choice}
+    argv = ["bash", "-eu", "-c", commands]
+    done = subprocess.run(argv, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True)
+    chosen = [] if choice is None else [f"CUDA_VISIBLE_DEVICES={choice}"]
+    assert sorted(done.stdout.splitlines()) == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", *chosen]

@@ -22,9 +22,9 @@ IMAGE = "registry.example:5000/team/torch@sha256:" + "7" * 64
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def job(nodes: int = 8, cuda: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+def job(nodes: int = 8, cuda: str | None = None, image: str = IMAGE) -> tuple[dict[str, Any], dict[str, Any]]:
     lock = LOCK if cuda is None else replace(LOCK, request=replace(LOCK.request, cuda=cuda))
-    policy, found = yaml.safe_load_all(fleet_job(lock, IMAGE, nodes)[MANIFESTS])
+    policy, found = yaml.safe_load_all(fleet_job(lock, image, nodes)[MANIFESTS])
     return policy, found
 
 
@@ -80,8 +80,20 @@ def test_a_gpu_is_asked_for_where_the_image_is_for_one(cuda: str, gpus: int | No
     ["team/torch:1", "registry.example/team/torch", IMAGE[:-1], f"{IMAGE}\nx: y", "x@sha256:" + "7" * 64],
 )
 def test_an_image_that_is_not_named_by_its_digest_is_refused(image: str) -> None:
-    with pytest.raises(RenderError, match="does not name an image by its digest"):
+    with pytest.raises(
+        RenderError, match="does not name an image by its registry, its repository and its digest"
+    ):
         fleet_job(LOCK, image, 2)
+
+
+def test_a_tag_may_stand_beside_the_digest() -> None:
+    """As people copy it; what counts is the digest."""
+    name, _, digest = IMAGE.partition("@")
+    [container] = job(image=f"{name}:v1.2_a@{digest}")[1]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"{name}:v1.2_a@{digest}"
+    for tag in ("", "a b", "-a", "a" * 129):
+        with pytest.raises(RenderError, match="does not name an image by its registry"):
+            fleet_job(LOCK, f"{name}:{tag}@{digest}", 2)
 
 
 _KUBECTL = """\

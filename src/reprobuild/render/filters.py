@@ -100,7 +100,9 @@ def image(value: object, place: str) -> _Checked:
 
 
 def _pinned(value: object, place: str) -> _Checked:
-    form = r"[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+@sha256:[0-9a-f]{64}"
+    form = (
+        r"[A-Za-z0-9.-]+(?::[0-9]+)?(?:/[a-z0-9._-]+)+(?::[A-Za-z0-9_][A-Za-z0-9_.-]*)?@sha256:[0-9a-f]{64}"
+    )
     return _form(form, "an image by its digest", value, place)
 
 

@@ -20,8 +20,10 @@ MOST_NODES = 5000
 """Kubernetes supports no more in a cluster."""
 
 _BY_DIGEST = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+@sha256:[0-9a-f]{64}"
+    r"[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?@sha256:[0-9a-f]{64}"
 )
+"""A tag may be beside the digest, by which containerd, Docker and Podman go (distribution/reference)."""
 
 
 def is_by_digest(image: str) -> bool:
@@ -36,7 +38,7 @@ def fleet_job(lock: Lock, image: str, nodes: int) -> dict[str, bytes]:
     """
     if not is_by_digest(image):
         raise RenderError(
-            f"{image!r} does not name an image by its digest",
+            f"{image!r} does not name an image by its registry, its repository and its digest",
             hint="like registry.example/team/torch@sha256:…; `reprobuild push` prints the digest",
         )
     name, gpu = _name(lock), lock.request.cuda != "cpu"
