@@ -29,6 +29,15 @@ from support.fixtures import fixtures_of
 """
 
 
+@pytest.mark.parametrize("lines", ["# /// script\n" * 300_000, "# /// script\n#\n" * 150_000 + "x\n"])
+def test_a_block_without_end_is_looked_at_once(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "train.py").write_text(lines)
+    with pytest.raises(RequestError, match=r"train\.py"):
+        read_import(tmp_path / "train.py")
+    (tmp_path / "train.py").write_text(lines + SCRIPT.replace("#!", "x = 1  #"))
+    assert read_import(tmp_path / "train.py").python == "3.12"
+
+
 def test_a_script_says_what_it_requires(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     assert request_table(read_import(tmp_path / "train.py"), {"cuda": "cpu"}) == {

@@ -20,6 +20,8 @@ class TestScrub:
             ("see https://me:word@h.example/a and http://tok@i.example", "see https://h.example/a and http://i.example"),
             ("'https://me:p@ss@h.example'", "'https://h.example'"),
             ("a@b.example, https://h.example/@scope", "a@b.example, https://h.example/@scope"),
+            ("https://h.example/a?token=x&b=y#z: gone", "https://h.example/a?***#z: gone"),
+            ("what? https://h.example/a, or b?", "what? https://h.example/a, or b?"),
         ],
     )  # fmt: skip
     def test_addresses(self, text: str, clean: str) -> None:

@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from conftest import GOLDEN
 from reprobuild.errors import LockError, RequestError
-from reprobuild.pipeline.workspace import Env, all_envs, env_for, is_env, new_env, read_env, read_lock
+from reprobuild.pipeline.workspace import (
+    Env,
+    all_envs,
+    env_for,
+    is_env,
+    new_env,
+    read_env,
+    read_layers,
+    read_lock,
+)
 from reprobuild.request.model import Request
 
 
@@ -40,6 +50,22 @@ def test_a_request_is_named_by_its_file_and_its_lock_lies_beside_it() -> None:
         assert env.request.name == "frames"
         assert env.lock_file == env.file.with_name("pylock.frames.toml")
     assert read_env(str(path)).file == path
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "large"])
+def test_a_lock_and_a_request_are_regular_files_of_a_bounded_size(kind: str) -> None:
+    for file in (Path("envs/pylock.odd.toml"), Path("envs/odd.toml"), Path("envs/layers.json")):
+        if kind == "device":
+            file.symlink_to("/dev/zero")
+        elif kind == "pipe":
+            os.mkfifo(file)
+        else:
+            with file.open("wb") as opened:
+                opened.truncate(20 << 30)
+        with pytest.raises((LockError, RequestError), match=r"not a regular file|has more than 64 MiB"):
+            read_lock(file) if "lock" in file.name else read_layers(
+                file
+            ) if "json" in file.name else read_env("odd")
 
 
 def test_a_name_that_is_not_the_file_s_is_refused() -> None:

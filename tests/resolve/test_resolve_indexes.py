@@ -57,6 +57,26 @@ def test_without_it_the_error_says_how_to_name_it(
     assert "or give --index pytorch" in said.err
 
 
+def test_a_file_of_this_machine_that_an_index_names_is_refused(
+    family: Index, apt: None, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with serve_index() as index:
+        index.json = False
+        wheel = index.add("evil", "2.0", uploaded=None)
+        (tmp_path / "there/files").mkdir(parents=True)
+        (tmp_path / "there/files" / wheel.name).write_bytes(wheel.body)
+        monkeypatch.setenv("UV_INDEX", index.url)
+        argv = ("lock", "--cuda", "12.1", "--package", "evil", "--name", "evil")
+        assert call(*argv).status == 0
+        index.elsewhere = (tmp_path / "there").as_uri()
+        Path("envs/pylock.evil.toml").unlink()
+        said = call("lock", "evil")
+        assert (said.status, Path("envs/pylock.evil.toml").exists()) == (5, False), said.err
+        assert f"evil: an index names {index.elsewhere}/files/{wheel.name}" in said.err
+        monkeypatch.setenv("REPROBUILD_LOCAL_FILES", str(tmp_path / "there"))
+        assert call("lock", "evil").status == 0
+
+
 def test_a_password_of_that_index_goes_nowhere(
     own: Index, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,16 @@ def test_another_definition_of_the_image_s_locale_is_named(path: str, locale: st
     assert found(path, f"\0{locale}\0") == named
 
 
+@pytest.mark.parametrize("folder", ["C.UTF-8", "C.utf-8", "c.utf8"])
+def test_another_folder_of_the_image_s_locale_is_named(folder: str) -> None:
+    path = f"usr/lib/locale/{folder}/LC_NUMERIC"
+    assert found(path, "x") == [(f"/{path}", "setting", "C.UTF-8")]
+
+
+def test_a_folder_of_another_locale_is_not() -> None:
+    assert found("usr/lib/locale/en_US.utf8/LC_NUMERIC", "x") == []
+
+
 def test_nccl_s_settings_of_a_user_are_where_the_list_of_users_says() -> None:
     whole = image(Record("data/home/.nccl.conf", "file", 0o644, "x"))
     users = b"root:x:0:0:root:/data/home:/bin/sh\n"

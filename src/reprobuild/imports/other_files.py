@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,6 @@ from .pyproject import read_project
 from .requirements import imported_lines
 
 PYTHON_ENV = ("python_env.yaml", "python_env.yml")
-
-_BLOCK = re.compile(r"(?m)^# /// script[ \t]*$\n(?P<content>(?:^#(?:| .*)$\n)+?)^# ///[ \t]*$")
 _EXPORTS = (
     (r"pixi\.(lock|toml)", "pixi", "`pixi workspace export conda-environment environment.yml`"),
     (r".+\.py\.lock", "uv", "`uv export --script SCRIPT.py --format pylock.toml -o pylock.SCRIPT.toml`"),
@@ -53,17 +51,31 @@ def read_script(file: Path, hosts: Collection[str], python: str | None) -> Impor
 
     https://packaging.python.org/en/latest/specifications/inline-script-metadata/
     """
-    blocks = [form["content"] for form in _BLOCK.finditer(read_text(file) + "\n")]
+    blocks = [*_blocks(read_text(file).split("\n"))]
     if not blocks:
         return None
     if len(blocks) > 1:
         raise RequestError(f"{file}: has {len(blocks)} blocks `# /// script`: expected one")
-    data = load_toml("".join(line[2:] or "\n" for line in blocks[0].splitlines(keepends=True)), str(file))
+    data = load_toml("".join(f"{line[2:]}\n" for line in blocks[0]), str(file))
     keys = ("dependencies", "requires-python")
     project = {"name": file.stem, **{key: data[key] for key in keys if key in data}}
     found = read_project({"project": project, "tool": data.get("tool", {})}, file, (), (), hosts, python)
     more = [f"{file}: {key} is ignored: unknown in a script" for key in data if key not in (*keys, "tool")]
     return replace(found, ignored=(*found.ignored, *more))
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the lines of each block, each looked at once."""
+    begun: int | None = None
+    for number, line in enumerate(lines):
+        marker = line.rstrip(" \t")
+        if begun is not None and marker == "# ///" and number > begun + 1:
+            yield lines[begun + 1 : number]
+            begun = None
+        elif line != "#" and not line.startswith("# "):
+            begun = None
+        elif begun is None and marker == "# /// script":
+            begun = number
 
 
 def read_python_env(file: Path, hosts: Collection[str]) -> Imported:

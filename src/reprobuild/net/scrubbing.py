@@ -15,12 +15,14 @@ from .index_settings import find_links, named_indexes, proxy
 
 _USERINFO = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s\"'<>]*@")
 
+_QUERY = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>?#]*\?)[^\s\"'<>#,;:]+")
+
 
 def scrub(text: str) -> str:
-    """Return text for a message or a log: without ``user:password@`` and without any known password."""
+    """Return text for a message or a log: without ``user:password@``, queries and any known password."""
     for secret in sorted(_secrets(), key=len, reverse=True):
         text = text.replace(secret, "***")
-    return _USERINFO.sub(r"\1", text)
+    return _QUERY.sub(r"\1***", _USERINFO.sub(r"\1", text))
 
 
 def without_credentials(url: str) -> str:

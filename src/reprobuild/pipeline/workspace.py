@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from ..errors import LockError, RequestError
-from ..host.home import atomic_write, kind_of, make_folders
+from ..host.home import atomic_write, kind_of, make_folders, open_regular
 from ..host.machine import architecture
 from ..lock.conda_lock import Environment, read_environment
 from ..lock.layer_record import LayerRecord
@@ -235,7 +235,7 @@ def is_lock(file: Path) -> bool:
 def _has_mark(file: Path) -> bool:
     """Whether a TOML file is a lock of reprobuild's, and not of another tool."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return file.suffix == ".toml" and b"[tool.reprobuild" in stream.read(_MOST)
     except OSError:
         return False
@@ -303,12 +303,13 @@ def env_for(cuda: str, fits: Callable[[Request], bool], fallback: Callable[[], R
 
 def read_locks(file: Path) -> tuple[Lock, ...]:
     """Return the locks of a file, one a platform. Raises `LockError`."""
-    if conflicts_of(file) is not None:
+    text = _read(file, LockError, "`reprobuild lock` writes one")
+    if sides(text) is not None:
         raise LockError(
             f"{file}: has conflicts of a merge",
             hint="run `reprobuild lock`: it keeps the pins that both sides have, and resolves the rest",
         )
-    return parse_locks(_read(file, LockError, "`reprobuild lock` writes one"), str(file))
+    return parse_locks(text, str(file))
 
 
 def conflicts_of(file: Path) -> str | None:
@@ -349,7 +350,11 @@ def _names() -> str:
 
 def _read(file: Path, error: type[LockError | RequestError], hint: str) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        with open_regular(file) as opened:
+            data = opened.read(_MOST + 1)
+        if len(data) > _MOST:
+            raise error(f"{file}: has more than {_MOST >> 20} MiB")
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise error(f"{file}: no such file", hint=hint) from None
     except UnicodeDecodeError:

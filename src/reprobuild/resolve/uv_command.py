@@ -19,7 +19,7 @@ from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationErro
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from ..errors import ResolveError
+from ..errors import FetchError, ResolveError
 from ..fetch.http_errors import reason_of
 from ..host.limits import guarded, of_steps
 from ..host.machine_errors import refuse_full_temporary
@@ -35,6 +35,7 @@ from ..net.index_settings import (
     indexes,
     uv_program,
 )
+from ..net.local_files import check_address
 from ..net.session import scrub, uv_environment, without_credentials
 from ..request.direct import Direct
 from ..request.toml_reader import load_toml
@@ -135,10 +136,24 @@ def resolve_python(
             standins=standins or (),
             hashes=_preferred(resolution.hashes, existing, upgrade),
         )
+    _check_addresses(found)
     _check_named_hashes(found, requirements)
     if existing is not None and upgrade is not None:
         _check_same_bytes(found, existing, upgrade)
     return found
+
+
+def _check_addresses(found: Collection[PythonPackage]) -> None:
+    """Refuse a file of this machine, or a server on its link, that an index names and no setting does."""
+    for package in found:
+        if package.source is None:
+            try:
+                check_address(package.wheel.url)
+            except FetchError as error:
+                raise ResolveError(
+                    f"{package.name}: an index names {package.wheel.url}, and none of your settings does",
+                    hint=error.hint,
+                ) from None
 
 
 def _check_named_hashes(found: Collection[PythonPackage], requirements: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from ..in_image.manifest import read as read_manifest
 from ..in_image.selftest.names import CUDA_LIBRARY, FORBIDDEN
 from ..lock.model import Lock
 from ..lock.reader import parse_lock
+from ..oci.archive_manifest import PLATFORM
 from ..oci.documents import sha256
 from ..oci.file_tree import ImageTree, capability
 from ..oci.tar_writer import Kind, Record
@@ -198,6 +199,9 @@ def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
     for name in (*FORBIDDEN, "REPROBUILD_DETERMINISM"):
         if name in found:
             yield Difference(f"Env {name}", "setting", "", found[name])
+    told = tree.config.get(PLATFORM)
+    if told and told != lock.platform:  # engines do not tell it
+        yield Difference(PLATFORM, "setting", lock.platform, str(told))
     if f"{SITE_PREFIX}/bin" not in found.get("PATH", "").split(":"):
         yield Difference("Env PATH", "setting", f"{SITE_PREFIX}/bin:…", found.get("PATH", ""))
 

@@ -29,6 +29,9 @@ _LOCALE = re.compile(rb"\bC\.utf-?8\b", re.IGNORECASE)
 """The image's own locale. glibc looks for it in the archive and among the aliases first, and only then in
 Debian's folder of it (glibc, locale/findlocale.c)."""
 
+_LOCALE_FOLDER = re.compile(r"usr/lib/locale/C\.utf-?8(/|\Z)", re.IGNORECASE)
+"""A folder of that locale. glibc tries the name as it is written first, and Debian's is C.utf8."""
+
 _INCLUDE = re.compile(r"\.include\b")
 _MODULES = frozenset(("providers", "ssl_conf", "oid_section", "alg_section", "random", "stbl_section"))
 """What OpenSSL's first section may configure without a library; `engines` and any other name load one."""
@@ -63,9 +66,7 @@ def system_files(context: Context) -> Iterator[Difference]:
     for path in (_NCCL, *(f"{home}/{_OWN_NCCL}" for home in homes(context))):
         if path in files:
             yield Difference(f"/{path}", "setting", "", f"/{path}")
-    for path in (_ARCHIVE, *_ALIASES):
-        if path in files and path not in context.named and _LOCALE.search(kept.get(path, b"C.UTF-8")):
-            yield Difference(f"/{path}", "setting", "", "C.UTF-8")
+    yield from _locales(context)
     for path in OPENSSL:
         if path in files and files[path].kind == "file" and path not in context.named:
             text = kept[path].decode("utf-8", "replace") if path in kept else ".include"
@@ -77,6 +78,17 @@ def system_files(context: Context) -> Iterator[Difference]:
             names = re.sub(r"#.*|\[[^]]*\]", " ", line).partition(":")[2].split()
             if others := [name for name in names if name not in _SERVICES]:
                 yield Difference(f"/{NSSWITCH}", "runs at start", "", " ".join(others))
+
+
+def _locales(context: Context) -> Iterator[Difference]:
+    """Yield other definitions of the image's own locale."""
+    files, kept = context.tree.files, context.tree.kept
+    for path in (_ARCHIVE, *_ALIASES):
+        if path in files and path not in context.named and _LOCALE.search(kept.get(path, b"C.UTF-8")):
+            yield Difference(f"/{path}", "setting", "", "C.UTF-8")
+    for path, record in files.items():
+        if record.kind != "dir" and path not in context.named and _LOCALE_FOLDER.match(path):
+            yield Difference(f"/{path}", "setting", "", "C.UTF-8")
 
 
 def _loaded(text: str) -> str:
