@@ -132,3 +132,15 @@ def test_draws_from_a_librarys_own_generator_have_the_line_of_the_program(tmp_pa
     new = [subprocess.run(command, capture_output=True, check=True).stdout.split()[40:] for _ in range(2)]
     assert new[0] == new[1]
     assert len(new[0]) == 1, "each is seeded the same"
+
+
+def test_a_new_array_counts_where_the_program_itself_makes_it() -> None:
+    array = SimpleNamespace(dtype=SimpleNamespace(hasobject=False), nbytes=3, tobytes=lambda: b"abc")
+    module = SimpleNamespace(empty=lambda *_: array, empty_like=lambda *_: array)
+    sources = Kept()
+    libraries._numpy(sources, module)
+    for draw in (module.empty,):
+        draw(3)  # as C code of NumPy's does, which has no frame: the line is that of a generator's random()
+    assert sources.kept == []
+    module.empty(3)
+    assert [(each["kind"], each["name"]) for each in sources.kept] == [("memory", "numpy.empty")]

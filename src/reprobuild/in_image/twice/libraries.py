@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from . import time_travel
-from .places import is_users
+from .places import is_users, text
 from .watching import Watcher, warn
 
 PINNED = object()
@@ -56,7 +56,10 @@ def _numpy(sources: Any, module: Any) -> None:
 def _uninitialized(sources: Any, inner: Any, label: str) -> Any:
     @functools.wraps(inner)
     def made(*arguments: Any, **keywords: Any) -> Any:
-        if not _called_by_program():
+        frame = sys._getframe(1)
+        place = (frame.f_code.co_filename, frame.f_lineno or 0, "")
+        # NumPy's own code in C calls it, too, as a generator's random() does, and has no frame.
+        if not is_users(place[0]) or "empty" not in text(place):
             return inner(*arguments, **keywords)
         array = sources.call_of("memory", label, inner, arguments, keywords)
         if not array.dtype.hasobject and array.nbytes <= MOST_MEMORY:  # else its elements are None
