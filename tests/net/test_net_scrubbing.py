@@ -21,6 +21,7 @@ class TestScrub:
             ("'https://me:p@ss@h.example'", "'https://h.example'"),
             ("a@b.example, https://h.example/@scope", "a@b.example, https://h.example/@scope"),
             ("https://h.example/a?token=x&b=y#z: gone", "https://h.example/a?***#z: gone"),
+            ("'https://h.example/a?sig=a:b,c;d', gone", "'https://h.example/a?***', gone"),
             ("what? https://h.example/a, or b?", "what? https://h.example/a, or b?"),
         ],
     )  # fmt: skip

@@ -43,7 +43,11 @@ def image(
     variables = {**config.env, **(env or {})}
     made = ImageTree(
         files,
-        {"Env": [f"{n}={v}" for n, v in variables.items() if v is not None], "Labels": dict(config.labels)},
+        {
+            "Env": [f"{n}={v}" for n, v in variables.items() if v is not None],
+            "Labels": dict(config.labels),
+            "platform": lock.platform,
+        },
         {
             "opt/reprobuild/manifest.tsv": file_manifest(installed),
             "opt/reprobuild/pylock.toml": lock.dump().encode(),

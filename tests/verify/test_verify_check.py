@@ -33,7 +33,7 @@ def test_an_image_as_it_was_built_and_one_with_more_in_it() -> None:
     assert check_tree(image(), "x").added == []
 
 
-@pytest.mark.parametrize("platform", ["linux/arm64", "windows/amd64", "linux/amd64"])
+@pytest.mark.parametrize("platform", ["linux/arm64", "windows/amd64", "amd64", "", "linux/amd64"])
 def test_another_platform_is_named(platform: str) -> None:
     tree = image()
     found = differences(replace(tree, config={**tree.config, "platform": platform}), "x")

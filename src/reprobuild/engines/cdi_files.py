@@ -49,7 +49,7 @@ def _parsed(path: Path, data: bytes) -> object:
     try:
         return first(data)
     except ValueError:
-        with suppress(ValueError):
+        with suppress(ValueError):  # the error of the format that the file's name says is the one to show
             return second(data)
         raise
 

@@ -81,7 +81,6 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     check_flit(project, tool, file)
     poetry = table_of(tool, "poetry", f"{file}: tool")
     uv, above = with_settings(table_of(tool, "uv", f"{file}: tool"), file)
-    unread = unread_settings(file)
     indexes = NamedIndexes(hosts)
     if "dependencies" in poetry and "dependencies" not in project:
         return _poetry(data, file, poetry, extras, groups, indexes, python)
@@ -134,6 +133,7 @@ def read_project(  # noqa: PLR0917 -- those of `read_pyproject`
     for each in requirements:
         asked.setdefault(canonicalize_name(each.name), set()).update(each.extras)
     rules = uv_rules(uv, file, markers, asked, lambda text, place: sources.placed(Stated(text, place)))
+    unread = unread_settings(file)
     pdm = pdm_rules(table_of(tool, "pdm", f"{file}: tool"), file, indexes)
     return merged(
         replace(

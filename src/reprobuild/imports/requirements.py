@@ -155,10 +155,10 @@ def of_compiled(found: Imported, file: Path, given: str | None) -> Imported:
 
 
 def _is_here(platform: str) -> bool:
-    """Whether a platform of uv's is Linux with glibc, on a machine like this."""
+    """Whether a platform of uv's is Linux with glibc, on a machine like this; ``linux`` is x86_64 for uv."""
     names = {"amd64": "x86_64", "arm64": "aarch64"}
-    is_linux = re.search("manylinux|linux-gnu|linux$", platform) is not None
-    return platform == "linux" or (is_linux and platform.startswith(names[architecture()]))
+    whole = "x86_64-unknown-linux-gnu" if platform == "linux" else platform
+    return whole.startswith(names[architecture()]) and re.search("manylinux|linux-gnu", whole) is not None
 
 
 def _line_on_hashes(reader: _Reader) -> Iterator[str]:

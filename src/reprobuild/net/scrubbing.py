@@ -15,7 +15,7 @@ from .index_settings import find_links, named_indexes, proxy
 
 _USERINFO = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s\"'<>]*@")
 
-_QUERY = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>?#]*\?)[^\s\"'<>#,;:]+")
+_QUERY = re.compile(r"(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s\"'<>?#]*\?)(?:[^\s\"'<>#,;:]|[,;:](?=[^\s\"'<>]))+")
 
 
 def scrub(text: str) -> str:

@@ -45,8 +45,8 @@ _MOST_MOMENTS = 64
 _MOST_SPANS = 100_000
 """Such differences, of all places together."""
 _MOST_CUT_OFF = 1000
-_LONGEST_LINE = 4000
-"""Characters of a line, from the first on, at which a message of a log may begin."""
+_LONGEST_MESSAGE = 2000
+"""Characters of a message that the recorder keeps."""
 _MARKED = re.compile("\x02([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it."""
 
@@ -99,7 +99,7 @@ class Evidence:
     def written_in(self, line: str) -> list[tuple[int, int, Item]]:
         """Return where measured numbers stand in a line that ends with a message of a log."""
         if self.messages:
-            for start in range(min(len(line), _LONGEST_LINE)):
+            for start in range(max(0, len(line) - _LONGEST_MESSAGE), len(line)):
                 if (spans := self.messages.get(line[start:])) is not None:
                     return [(start + begin, start + end, item) for begin, end, item in spans]
         return []

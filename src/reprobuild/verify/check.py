@@ -199,9 +199,9 @@ def _variables(tree: ImageTree, lock: Lock) -> Iterator[Difference]:
     for name in (*FORBIDDEN, "REPROBUILD_DETERMINISM"):
         if name in found:
             yield Difference(f"Env {name}", "setting", "", found[name])
-    told = tree.config.get(PLATFORM)
-    if told and told != lock.platform:  # engines do not tell it
-        yield Difference(PLATFORM, "setting", lock.platform, str(told))
+    platform = str(tree.config.get(PLATFORM, ""))
+    if platform != lock.platform:
+        yield Difference(PLATFORM, "setting", lock.platform, platform)
     if f"{SITE_PREFIX}/bin" not in found.get("PATH", "").split(":"):
         yield Difference("Env PATH", "setting", f"{SITE_PREFIX}/bin:…", found.get("PATH", ""))
 

@@ -63,6 +63,7 @@ def _futures(sources: Any, module: Any) -> None:
     _waits_for_some(sources, module)
 
 
+# Without an argument: images with Python 3.8 run this, too, and have no ``set[Any]``.
 class InTurn(set):  # type: ignore[type-arg]
     """Futures that are gone through in the order in which they were made, not by their addresses."""
 

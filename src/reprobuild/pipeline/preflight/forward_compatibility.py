@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from ...engines.cdi import GpuAccess
-from .image_needs import Needs
+from .image_needs import Needs, release
 from .nvidia_smi import Card, Driver
 
 _NEVER = re.compile(r"\b(GeForce|TITAN)\b")
@@ -39,10 +39,10 @@ def other_libcuda(found: Driver, access: GpuAccess, gpus: Sequence[Card]) -> tup
     None: it is the driver's own, or its version is not known. False: CUDA refuses it (errors 803 and 804).
     """
     library = _library(access)
-    if library is None or _release(library[1]) == _release(found.version):
+    if library is None or release(library[1]) == release(found.version):
         return None
     passed = f"{library[0]} of driver {library[1]} is passed in, but the loaded driver is {found.version}"
-    if _release(library[1]) < _release(found.version):
+    if release(library[1]) < release(found.version):
         return f"{passed}: CUDA accepts no libcuda that is older than the driver", False
     if any(_NEVER.search(gpu.name) for gpu in gpus):
         return f"{passed}: CUDA accepts a newer libcuda on data-center GPUs alone", False
@@ -59,8 +59,4 @@ def _library(access: GpuAccess) -> tuple[str, str] | None:
 
 
 def _major(version: str) -> int:
-    return _release(version)[0]
-
-
-def _release(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".") if part)
+    return release(version)[0]

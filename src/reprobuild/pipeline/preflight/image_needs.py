@@ -32,16 +32,14 @@ class Needs:
 
     def refusal_of_driver(self, version: str, cuda: str) -> str | None:
         """Return why a driver that supports CUDA up to ``cuda`` is too old; None if it is not."""
-        if self.cuda is None or (
-            _release(cuda)[:1] >= _release(self.cuda)[:1] and self.is_new_enough(version)
-        ):
+        if self.cuda is None or (release(cuda)[:1] >= release(self.cuda)[:1] and self.is_new_enough(version)):
             return None
         wants = f", which needs driver {self.driver} or newer" if self.driver else ""
         return f"driver {version} supports CUDA up to {cuda}, but {self.name} is for CUDA {self.cuda}{wants}"
 
     def is_new_enough(self, version: str) -> bool:
         """Whether a driver of a version has what the CUDA of the image needs."""
-        return self.driver is None or _release(version) >= _release(self.driver)
+        return self.driver is None or release(version) >= release(self.driver)
 
     def refusal_of_gpu(self, name: str, capability: str) -> str | None:
         """Return why torch has no code for a GPU of a compute capability like ``8.0``; None if it has.
@@ -51,7 +49,7 @@ class Needs:
         """
         if not self.gpu_targets or not is_known(capability):
             return None
-        major, minor = (*_release(capability), 0)[:2]
+        major, minor = (*release(capability), 0)[:2]
         if any(_runs(each, major, minor) for each in self.gpu_targets):
             return None
         return (
@@ -105,5 +103,6 @@ def _runs(architecture: str, major: int, minor: int) -> bool:
     return code <= gpu
 
 
-def _release(text: str) -> tuple[int, ...]:
+def release(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version, to compare it with another."""
     return tuple(int(part) for part in re.findall(r"[0-9]+", text))
