@@ -12,7 +12,7 @@ import pytest
 
 import reprobuild
 from reprobuild.host import zip_directory
-from reprobuild.host.zip_directory import MOST_BYTES, hold_directory, open_zip
+from reprobuild.host.zip_directory import MOST_BYTES, hold_directory, hold_whole, open_zip
 
 
 def archive(comment: bytes = b"", members: int = 3) -> bytes:
@@ -84,3 +84,15 @@ def test_no_archive_is_opened_in_another_way() -> None:
         "programs/build_wheel.py: with zipfile.ZipFile(archive) as opened:",
         "resolve/wheel_metadata.py: with zipfile.ZipFile(_RangedFile(url, session)) as wheel:",
     ]
+
+
+def test_bytes_of_no_member_are_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "it.zip"
+    whole = archive()
+    with open_zip(io.BytesIO(whole)) as opened:
+        hold_whole(opened)
+        second = opened.infolist()[1].header_offset
+    for at in (0, second, len(whole)):
+        path.write_bytes(whole[:at] + whole[:40] + whole[at:])
+        with path.open("rb") as file, pytest.raises(zipfile.BadZipFile), open_zip(file) as opened:
+            hold_whole(opened)

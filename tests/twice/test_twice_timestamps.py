@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+
 import pytest
 
-from reprobuild.twice.timestamps import in_run
+from reprobuild.twice.timestamps import MOMENT, in_run
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,26 @@ from reprobuild.twice.timestamps import in_run
 def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:
     began = 1795657966.0  # 2026-11-26 01:52:46 UTC
     assert in_run(text, began, began + 3, (0,)) == inside
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2031_01_31_12_00_01",
+        "2031_1_31_12_00_01",
+        "2031.01.31 12:00:01",
+        "2031/01/31 12:00:01",
+        "12-00-01",
+        "2462898.0000174",
+        "2.46289800001736119390e+06",
+    ],
+)
+def test_a_date_in_other_forms_is_of_the_run_alone(text: str) -> None:
+    noon = datetime(2031, 1, 31, 12, tzinfo=UTC).timestamp()
+    assert re.fullmatch(MOMENT, text)
+    assert in_run(text, noon, noon + 3, [0])
+    assert not in_run(text, noon + 60, noon + 63, [0])
+
+
+def test_a_colon_may_stand_behind_a_date() -> None:
+    assert re.match(MOMENT, "2031-01-31 12:00:01.123456: loss")[0] == "2031-01-31 12:00:01.123456"  # type: ignore[index]

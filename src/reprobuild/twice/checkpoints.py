@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ..host.zip_directory import open_zip
+from ..host.zip_directory import hold_whole, open_zip
 from .evidence_limits import load_values
 from .sparse import sparse_digest
 
@@ -97,8 +97,7 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     members = archive.infolist()
     if sum(member.file_size for member in members) > MOST_INFLATED:
         raise ValueError("too large")
-    if any(member.header_offset == 0 for member in members) != bool(members):
-        raise ValueError("something stands before it")
+    hold_whole(archive)
     return members
 
 

@@ -87,13 +87,14 @@ def _value(value: bytes) -> str:
     words = []
     for number, each in _fields(value):
         if number == _SIMPLE and isinstance(each, bytes) and len(each) == 4:
-            words.append(_float32(each))
+            words.append(float32(each))
         else:
             words.append(_shown(each) if number == _TAG else f"{number}: {_shown(each)}")
     return " ".join(words)
 
 
-def _float32(data: bytes) -> str:
+def float32(data: bytes) -> str:
+    """Return four bytes as the shortest number that has them."""
     (number,) = struct.unpack("<f", data)
     for digits in range(6, 10):
         text = f"{number:.{digits}g}"

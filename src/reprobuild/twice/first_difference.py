@@ -11,6 +11,7 @@ from typing import Literal
 from ..selftest.distance import of_values
 from .databases import HEAD as DATABASE
 from .event_files import EVENTS
+from .file_values import value_lines
 from .records import Moment, MomentPart, Stream
 from .text_differences import TextDifference, Texts
 from .written import WrittenFile
@@ -292,11 +293,27 @@ def files_apart(
                     sizes = (f"{a.size} bytes", f"{b.size} bytes")
                     explained.append(TextDifference(f"file {path}", sizes, beside))
             elif (end := _bytes_apart(a, b)) is not None:
-                found.append(end)
+                values = _values_apart(texts, a, b)
+                found += [end] if values is None else []
+                explained += values or []
             else:
                 sizes = (f"{a.size} bytes", f"{b.size} bytes")
                 explained.append(TextDifference(f"file {path}", sizes, "difference beside its tensors"))
     return found, explained
+
+
+def _values_apart(texts: Texts, one: WrittenFile, other: WrittenFile) -> list[TextDifference] | None:
+    """Return what differs in two files of bytes, all of which is explained; None: a result does."""
+    if not one.content or not other.content:
+        return None
+    lines = [value_lines(file.content, side) for file, side in zip((one, other), texts.sides, strict=True)]
+    if lines[0] is None or lines[1] is None:
+        return None
+    ends, explained = lines_apart(texts, lines[0], lines[1], f"file {one.path}", many=False)
+    if ends:
+        return None
+    sizes = (f"{one.size} bytes", f"{other.size} bytes")
+    return explained or [TextDifference(f"file {one.path}", sizes, "difference beside its content")]
 
 
 def _bytes_apart(one: WrittenFile, other: WrittenFile) -> EndDifference | None:

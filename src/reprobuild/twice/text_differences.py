@@ -76,7 +76,7 @@ class Texts:
     """Compares the texts of two runs, each with its evidence."""
 
     def __init__(self, one: Evidence, other: Evidence) -> None:
-        self._sides = (one, other)
+        self.sides = (one, other)
         self._used: dict[_Key, _Number] = {}
         self._used_before: set[_Key] = set()
         """In texts that were compared before: the same line may be on a stream and in a file."""
@@ -134,7 +134,7 @@ class Texts:
                 if left[line]:
                     left[line] -= 1
                 else:
-                    meant = _NUMBERED.sub(r"<\1>", general(line, self._sides[side]))
+                    meant = _NUMBERED.sub(r"<\1>", general(line, self.sides[side]))
                     alone.append(((_template(meant), meant), line))
             rest.append([line for _, line in sorted(alone, key=lambda pair: pair[0])])
         return list(zip(*rest, strict=True))
@@ -161,7 +161,7 @@ class Texts:
 
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
-        both = [tokens(line, side) for line, side in zip(lines, self._sides, strict=True)]
+        both = [tokens(line, side) for line, side in zip(lines, self.sides, strict=True)]
         self._used_in_line.clear()
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())
@@ -227,7 +227,7 @@ class Texts:
             decimals = [len(t.text.partition(".")[2]) for t in (x, y)]
             items = [
                 side.between(span - 0.5 * 10.0**-many, span + 10.0**-many)
-                for side, span, many in zip(self._sides, spans, decimals, strict=True)
+                for side, span, many in zip(self.sides, spans, decimals, strict=True)
             ]
             yield from self._common(items, number, -1, free=free)
             return
@@ -264,7 +264,7 @@ class Texts:
     def _items(self, choice: int, side: int, text: str) -> list[Item]:
         key = (choice, side, text)
         if key not in self._found:
-            self._found[key] = _CHOICES[choice][0](self._sides[side], text)
+            self._found[key] = _CHOICES[choice][0](self.sides[side], text)
         return self._found[key]
 
     def _turns(self, items: Sequence[Item], key: tuple[object, ...]) -> _Turns:
@@ -280,7 +280,7 @@ class Texts:
     def _by_chance(self, number: _Number, choice: int) -> float:
         texts = [token.text for token in number.pair]
         found = [[self._items(choice, side, text) for side in (0, 1)] for text in texts]
-        many = (_alike_in_size(texts, side, choice) for side in self._sides)
+        many = (_alike_in_size(texts, side, choice) for side in self.sides)
         return chance.of_pair(texts, found, max(1, *many))
 
     def _sure(self, item: Item, twin: Item, number: _Number, likely: float) -> bool:
@@ -324,7 +324,7 @@ class Texts:
             texts = (_NUMBER.findall(lines[0])[at], _NUMBER.findall(lines[1])[at])
             if texts not in known:
                 given = [
-                    self._of_site(site, text, side) for text, side in zip(texts, self._sides, strict=True)
+                    self._of_site(site, text, side) for text, side in zip(texts, self.sides, strict=True)
                 ]
                 turns = max((turns, *(item.at + item.left + 1 for each in given for item in each)))
                 sets = [{sign * getattr(item, by) for item in each} for each in given]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-_DATE = r"\d{4}-\d\d-\d\d"
+_DATE = r"(?:\d{4}-\d\d-\d\d|\d{4}_\d{1,2}_\d{1,2}|\d{4}\.\d\d\.\d\d|\d{4}/\d\d/\d\d)"
 _FULL = rf"{_DATE}(?:[T_ /@-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?)?)?(?:Z|[+-]\d\d:?\d\d)?"
 _SHORT = r"20\d{6}[-_T]?\d{4}(?:\d\d)?"
 _NAMED = (
@@ -14,16 +14,19 @@ _NAMED = (
     r"(?: (?:UTC|GMT))?(?: \d{4})?"
 )
 _SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
-_CLOCK = r"\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?"
+_CLOCK = r"(?:\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?|\d\d-\d\d-\d\d)"
+_JULIAN = r"(?:2[45]\d{5}\.\d{5,}|2\.[45]\d{10,}[eE]\+?0?6)"
+"""A day number of astronomy with a fraction, as SQLite's clock gives it."""
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
-_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _CLOCK, _EPOCH)
+_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH)
 _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
 _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
 """What logging writes for ``%(asctime)s.%(msecs)03d``."""
-MOMENT = rf"(?<![0-9A-Za-z.:])(?:{'|'.join(_KINDS)})(?![\d:])"
+MOMENT = rf"(?<![0-9A-Za-z.:])(?:{'|'.join(_KINDS)})(?!\d|:\d)"
 MOMENT = MOMENT.replace("<fraction>", f"(?:{_TWICE}|{_FRACTION})", 1).replace("<fraction>", _FRACTION)
 _PATTERNS = tuple(re.compile(kind.replace("<fraction>", r"(?:[.,][\d.]+)")) for kind in _KINDS)
+_EPOCH_DAY = 2440587.5
 _LONGEST = 3600
 """Seconds of a run up to which a time of day without its date says that it is of the run."""
 _AROUND = 2.0
@@ -39,20 +42,17 @@ def in_run(text: str, began: float, ended: float, zones: Sequence[int]) -> bool:
 
 def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield what a text may mean: seconds since 1970, and how long that lasts."""
-    full, short, named, slashed, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
+    full, short, named, slashed, julian, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
     numbers = [int(number[:20]) for number in re.findall(r"\d+", text)]  # int() refuses 4,300 digits
     if epoch:
         whole, _, rest = text.partition(".")
         unit = 10 ** (len(whole) - 10)
         yield int(whole) / unit + float(f"0.{rest or 0}"), 1 / unit
+    if julian:
+        decimals = len(text.partition(".")[2].lower().partition("e")[0]) - (6 if "e" in text.lower() else 0)
+        yield (float(text) - _EPOCH_DAY) * 86400, 86400 * 10.0**-decimals
     if full:
-        length = min(len(numbers), 6)
-        ahead = re.search(r"([+-])(\d\d):?(\d\d)$", text[10:])
-        if ahead:
-            seconds = (int(ahead[2]) * 60 + int(ahead[3])) * 60
-            zones = [seconds if ahead[1] == "+" else -seconds]
-            length = min(length, len(re.findall(r"\d+", text[: 10 + ahead.start()])))
-        yield from _dated(numbers[:length], zones)
+        yield from _full(text, numbers, zones)
     if short:
         digits = re.sub(r"\D", "", text)
         ends = (4, 6, 8, 10, 12, 14)[: 3 + (len(digits) - 8) // 2]
@@ -75,6 +75,16 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
             for zone in zones:
                 day = datetime.fromtimestamp(at + zone, UTC)
                 yield from _dated([day.year, day.month, day.day, *_hours(numbers, text)], [zone])
+
+
+def _full(text: str, numbers: Sequence[int], zones: Sequence[int]) -> Iterator[tuple[float, float]]:
+    length = min(len(numbers), 6)
+    ahead = re.search(r"([+-])(\d\d):?(\d\d)$", text[10:])
+    if ahead:
+        seconds = (int(ahead[2]) * 60 + int(ahead[3])) * 60
+        zones = [seconds if ahead[1] == "+" else -seconds]
+        length = min(length, len(re.findall(r"\d+", text[: 10 + ahead.start()])))
+    yield from _dated(numbers[:length], zones)
 
 
 def _hours(numbers: Sequence[int], text: str) -> list[int]:

@@ -25,6 +25,9 @@ MOST_TEXT = 8 << 20
 """Bytes of a file whose lines are compared where its bytes differ."""
 MOST_CACHED = 1 << 20
 """Bytes of a file of a cache that is read."""
+MOST_KEPT = 4 << 20
+"""Size of a binary file up to which its bytes are kept, for the case that it differs."""
+MOST_KEPT_TOGETHER = 32 << 20
 MOST_HELD = 256 << 20
 """Bytes of a run's texts after which only small ones are compared by lines: all are in memory."""
 
@@ -54,6 +57,8 @@ class WrittenFile:
     lines: tuple[str, ...] | None
     """Of a text, or of a database's rows, without those that are ignored."""
     tensors: Mapping[str, str]
+    content: bytes = b""
+    """The bytes of a small binary file; else empty."""
     sha256: str = ""
     """SHA-256 of its bytes in hex; empty: not requested, or not a regular file."""
 
@@ -99,7 +104,7 @@ def written_files(
     mark for a file that was removed.
     """
     found: list[WrittenFile] = []
-    held = 0
+    held = kept = 0
     for path in _below(folder):
         inside = f"{destination.rstrip('/')}/{path.relative_to(folder)}"
         if is_left_out(inside, bound=destination != "/") or ignored.has_file(inside):
@@ -109,7 +114,9 @@ def written_files(
         status = path.lstat()
         if stat.S_ISREG(status.st_mode):
             most = MOST_TEXT if held < MOST_HELD else MOST_CACHED
-            found.append(written_file(path, inside, evidence, ignored, sums=sums, most=most))
+            few = MOST_KEPT if kept < MOST_KEPT_TOGETHER else 0
+            found.append(written_file(path, inside, evidence, ignored, sums=sums, most=most, keep=few))
+            kept += len(found[-1].content)
             held += status.st_size if found[-1].lines is not None else 0
         else:
             digest, lines = _other(path, status), None
@@ -176,6 +183,7 @@ def written_file(
     *,
     sums: bool = False,
     most: int = MOST_TEXT,
+    keep: int = 0,
 ) -> WrittenFile:
     """Return a regular file of this machine's as what the program wrote at ``inside``."""
     size = path.stat().st_size
@@ -196,5 +204,6 @@ def written_file(
         digest=digest,
         lines=lines,
         tensors=tensors(path, lambda text: general(text, evidence)),
+        content=head if lines is None and size <= min(keep, most) else b"",
         sha256=sha256,
     )

@@ -1,0 +1,392 @@
+"""The content of binary files as lines of text, which show a time beside a result. Untrusted bytes.
+
+Archives (``.zip``, ``.tar``, ``.gz``) by their members, pickles by their opcodes, arrays of NumPy by their
+numbers, and all else by its texts and by the measured numbers that stand in it. No two contents have the same
+lines, but for an archive's times and the sizes of its compressed members. Nothing is executed or unpickled.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import io
+import lzma
+import math
+import pickletools
+import re
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from ..host.zip_directory import hold_whole, open_zip
+from .event_files import bounded, float32
+from .evidence import EXACT, Evidence
+from .text_tokens import digits
+
+MOST_BYTES = 16 << 20
+"""Of all that is in a file."""
+MOST_LINES = 100_000
+_MOST_SCANNED = 1 << 20
+"""Bytes in which measured numbers are looked for."""
+_MOST_NUMBERS = 4096
+"""Of an array that is written out."""
+_MOST_DEPTH = 4
+_TEXT = re.compile(rb"[\t\x20-\x7e]{6,}")
+_LETTERS = bytes.maketrans(b"0123456789abcdef", b"ghijklmnopqrstuv")
+"""Bytes are written without digits, which could be taken for a measured number."""
+_LIKELY_SINGLE = 1e-3
+"""How many words of four bytes may be like a measured number by chance, where any are looked for."""
+_OF_TORCH = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
+_FAULTS = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, IndexError, RuntimeError),
+    *(struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError, OverflowError),
+    *(SyntaxError, MemoryError, NotImplementedError, StopIteration),
+)
+
+
+def value_lines(content: bytes, evidence: Evidence) -> tuple[str, ...] | None:
+    """Return what a file of bytes holds; None: it has too much, or is damaged."""
+    try:
+        return bounded(_Reader(evidence).lines(content, "", 0), "lines", MOST_LINES)
+    except _FAULTS:
+        return None
+
+
+@dataclass
+class _Reader:
+    evidence: Evidence
+    left: int = MOST_BYTES
+    """Bytes that may still be unpacked."""
+    words: dict[bytes, str] = field(default_factory=dict)
+    """The bytes of each measured number, with how it is written."""
+
+    def __post_init__(self) -> None:
+        for item in self.evidence.items:
+            value = item.value
+            if item.site[0] == "moment":
+                self._add_moment(float(value))
+            if isinstance(value, str) or digits(repr(value)) < EXACT:
+                continue
+            self.words.setdefault(struct.pack("<d", value), f"double {value!r}")
+            self.words.setdefault(struct.pack(">d", value), f"reversed double {value!r}")
+            if value.is_integer() and abs(value) < 1 << 53:
+                self.words.setdefault(struct.pack("<q", int(value)), f"whole {int(value)}")
+        for number in (
+            *self.evidence.names.get("process numbers", ()),
+            *self.evidence.names.get("ports", ()),
+        ):
+            if number.isdecimal() and 999 < int(number) < 1 << 31:
+                self.words.setdefault(struct.pack("<q", int(number)), f"whole {number}")
+
+    def _add_moment(self, seconds: float) -> None:
+        """Add what a date that the program asked for is pickled as."""
+        for zone in self.evidence.zones:
+            micro = round((seconds + zone) * 1e6)
+            if 0 <= micro < _LATEST:
+                moment = datetime(1970, 1, 1) + timedelta(microseconds=micro)  # noqa: DTZ001 -- as it is pickled
+                state = moment.__reduce__()[1][0]
+                if isinstance(state, bytes):
+                    self.words.setdefault(state, f"moment {_moment(state)}")
+
+    def lines(self, data: bytes, name: str, depth: int) -> Iterator[str]:
+        """Yield the lines of something that is called ``name``."""
+        if depth > _MOST_DEPTH:
+            raise ValueError("archives in archives")
+        for reader in (self._packed, self._zip, self._tar, self._array, self._pickle):
+            found = reader(data, name, depth)
+            if found is not None:
+                yield from found
+                return
+        yield from self._text(data, name) if _is_text(data) else self._bytes(data, name)
+
+    def _take(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("too large")
+
+    def _packed(self, data: bytes, name: str, depth: int) -> Iterator[str] | None:
+        """Read what was packed by itself, whose header may have a time."""
+        if data[:3] == b"\x1f\x8b\x08":
+            kind, unpacker = "gzip", zlib.decompressobj(31)
+        elif data[:2] in (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"):
+            kind, unpacker = "zlib", zlib.decompressobj()
+        elif data[:3] == b"BZh":
+            return self._unpacked("bzip2", bz2.BZ2Decompressor(), data, name, depth)
+        elif data[:6] == b"\xfd7zXZ\0":
+            return self._unpacked("xz", lzma.LZMADecompressor(lzma.FORMAT_XZ), data, name, depth)
+        else:
+            return None
+        try:
+            inner = unpacker.decompress(data, self.left + 1)
+        except zlib.error:
+            return None
+        if not unpacker.eof or unpacker.unconsumed_tail:
+            return None
+        told = f"{name}{kind}"
+        if kind == "gzip":
+            told = f"{told} {_shown(data[3:4])} {_shown(data[8:10])}"
+            if data[3] & 8:  # the name that it had
+                told = f"{told} {data[10 : data.index(0, 10)].decode('latin-1')!r}"
+        return self._inner(told, inner, unpacker.unused_data, name, depth)
+
+    def _unpacked(self, kind: str, unpacker: bz2.BZ2Decompressor | lzma.LZMADecompressor, data: bytes,
+                  name: str, depth: int) -> Iterator[str] | None:  # fmt: skip
+        inner = unpacker.decompress(data, self.left + 1)
+        if not unpacker.eof:
+            return None
+        return self._inner(f"{name}{kind}", inner, unpacker.unused_data, name, depth)
+
+    def _inner(self, told: str, inner: bytes, behind: bytes, name: str, depth: int) -> Iterator[str]:
+        self._take(len(inner))
+        yield told
+        yield from self.lines(inner, name, depth + 1)
+        if behind:
+            yield f"{name}behind it:"
+            yield from self.lines(behind, name, depth + 1)
+
+    def _zip(self, data: bytes, name: str, depth: int) -> Iterator[str] | None:
+        if data[:4] not in (b"PK\x03\x04", b"PK\x05\x06"):
+            return None
+        return self._zip_lines(data, name, depth)
+
+    def _zip_lines(self, data: bytes, name: str, depth: int) -> Iterator[str]:
+        with open_zip(io.BytesIO(data)) as archive:
+            hold_whole(archive)
+            members = archive.infolist()
+            yield f"{name}zip {_shown(archive.comment)}"
+            inside = [member.filename.partition("/")[2] for member in members]
+            torchs = "data.pkl" in inside
+            for member, short in zip(members, inside, strict=True):
+                if torchs and short in _OF_TORCH:
+                    continue
+                self._take(member.file_size)
+                told = f"{name}{short if torchs else member.filename}: "
+                kind = f"{member.compress_type} {member.external_attr} {_shown(member.comment)}"
+                yield f"{told}member {kind.translate(_NO_DIGITS)}"
+                yield from self.lines(archive.read(member), told, depth + 1)
+
+    def _tar(self, data: bytes, name: str, depth: int) -> Iterator[str] | None:
+        if data[257:262] != b"ustar":
+            return None
+        return self._tar_lines(data, name, depth)
+
+    def _tar_lines(self, data: bytes, name: str, depth: int) -> Iterator[str]:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            yield f"{name}tar"
+            end = 0
+            for member in archive:
+                pax = {key: value for key, value in member.pax_headers.items() if key not in _PAX_TIMES}
+                owner = f"{member.uid} {member.gid} {member.uname} {member.gname}"
+                kind = f"{member.type!r} {member.mode} {owner}"
+                told = f"{name}{member.name}: "
+                yield f"{told}member {kind.translate(_NO_DIGITS)} {member.linkname} {sorted(pax.items())}"
+                if member.issparse():
+                    raise ValueError("a file with holes")
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is not None:
+                    self._take(member.size)
+                    yield from self.lines(file.read(), told, depth + 1)
+                end = archive.offset
+            if data[end:].strip(b"\0"):
+                raise ValueError("bytes behind it")
+
+    def _array(self, data: bytes, name: str, _depth: int) -> Iterator[str] | None:
+        """Read an array in NumPy's own format:
+        https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
+        """
+        if data[:6] != b"\x93NUMPY" or data[6] not in (1, 2, 3):
+            return None
+        size = 2 if data[6] == 1 else 4
+        at = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
+        kind = re.search(rb"'descr': '([^']+)'", data[8 + size : at])
+        return self._array_lines(data[:at], data[at:], kind[1].decode() if kind else "", name)
+
+    def _array_lines(self, head: bytes, data: bytes, kind: str, name: str) -> Iterator[str]:
+        yield f"{name}array {_shown(head)}"
+        shown = _NUMBERS.get(kind)
+        if kind[:2] in ("<U", "|S") and kind[2:].isdecimal() and 0 < int(kind[2:]) <= MOST_BYTES:
+            width = int(kind[2:]) * (4 if kind[1] == "U" else 1)
+            codec = "utf-32-le" if kind[1] == "U" else "latin-1"
+            for at in range(0, min(len(data), _MOST_NUMBERS * width), width):
+                yield from _quoted(name, data[at : at + width].decode(codec))
+            yield from self._bytes(data[_MOST_NUMBERS * width :], name)
+        elif shown is not None and len(data) <= _MOST_NUMBERS * shown[0]:
+            size, show = shown
+            for at in range(0, len(data) - size + 1, size):
+                yield f"{name}{show(data[at : at + size])}"
+            yield from self._bytes(data[len(data) - len(data) % size :], name)
+        else:
+            yield from self._bytes(data, name)
+
+    def _pickle(self, data: bytes, name: str, _depth: int) -> Iterator[str] | None:
+        if data[:1] != b"\x80" or data[1:2] not in (b"\2", b"\3", b"\4", b"\5") or data[-1:] != b".":
+            return None
+        try:
+            found = [*self._opcodes(data, name)]
+        except (ValueError, IndexError, UnicodeDecodeError):  # such as joblib's, with arrays in between
+            return None
+        return iter(found)
+
+    def _opcodes(self, data: bytes, name: str) -> Iterator[str]:
+        end = 0
+        for number, (opcode, argument, at) in enumerate(pickletools.genops(data)):
+            if number > MOST_LINES:
+                raise ValueError("too long")
+            end = (at or 0) + 1
+            if opcode.name == "FRAME":  # how long the texts are
+                continue
+            yield from self._argument(opcode.name.translate(_NO_DIGITS), argument, name)
+        if end != len(data):
+            raise ValueError("bytes behind it")
+
+    def _argument(self, opcode: str, argument: object, name: str) -> Iterator[str]:
+        if isinstance(argument, bytes | bytearray):
+            moment = _moment(bytes(argument))
+            yield f"{name}{opcode}"
+            yield from [f"{name}moment {moment}"] if moment else self._bytes(bytes(argument), name)
+        elif isinstance(argument, bool) or argument is None:
+            yield f"{name}{opcode} {argument}"
+        elif isinstance(argument, int):
+            yield f"{name}int {argument}"
+        elif isinstance(argument, float):
+            shown = repr(argument) if not math.isnan(argument) else _shown(struct.pack("<d", argument))
+            yield f"{name}float {shown}"
+        else:
+            yield from _quoted(name, f"{argument}")
+
+    @staticmethod
+    def _text(data: bytes, name: str) -> Iterator[str]:
+        for line in data.decode().split("\n"):
+            yield f"{name}{line}"
+
+    def _bytes(self, data: bytes, name: str) -> Iterator[str]:
+        """Yield bytes with the texts and the measured numbers in them."""
+        if len(data) > _MOST_SCANNED:
+            yield f"{name}{len(data)} bytes: {_digest(data)}"
+            return
+        begin = 0
+        for at, size, told in [*self._found(data), (len(data), 0, "")]:
+            yield from _between(data, begin, at, name)
+            if told:
+                yield f"{name}{told}"
+            begin = at + size
+
+    def _found(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Yield where measured numbers stand in bytes: at any place with eight, at even ones with four."""
+        singles: dict[bytes, str] = {}
+        if len(data) / 4 * len(self.words) < _LIKELY_SINGLE * 2**32:
+            for word, shown in self.words.items():
+                if shown.startswith("double "):
+                    with_four = _four(struct.unpack("<d", word)[0])
+                    singles |= {with_four: f"single {float32(with_four)}"} if with_four else {}
+        at = 0
+        while at < len(data) - 3:
+            size, told = 8, self.words.get(data[at : at + 8])
+            if told is None and data[at] == _CENTURY:
+                size, told = 10, self.words.get(data[at : at + 10])
+            if told is None and at % 4 == 0:
+                size, told = 4, singles.get(data[at : at + 4])
+            if told is not None:
+                yield at, size, told
+            at += size if told is not None else 1
+
+
+_CENTURY = 7
+"""The first byte of a year from 1792 to 2047."""
+_LATEST = 4e15
+"""Microseconds since 1970, in the year 2096."""
+_NO_DIGITS = str.maketrans("0123456789", "ghijklmnop")
+_PAX_TIMES = ("mtime", "atime", "ctime")
+
+
+def _is_text(data: bytes) -> bool:
+    if b"\0" in data:
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _between(data: bytes, begin: int, end: int, name: str) -> Iterator[str]:
+    """Yield bytes in which no measured number stands: likely numbers of arrays, texts, and all else."""
+    plain = begin
+    for at in range(begin + -begin % 8, end - 7, 8):
+        (value,) = struct.unpack_from("<d", data, at)
+        if _SMALL < abs(value) < _LARGE and digits(repr(value)) >= EXACT:
+            yield from _plain(data[plain:at], name)
+            yield f"{name}double {value!r}"
+            plain = at + 8
+    yield from _plain(data[plain:end], name)
+
+
+_SMALL, _LARGE = 1e-9, 1e11
+
+
+def _plain(data: bytes, name: str) -> Iterator[str]:
+    """Yield texts, and what is between them."""
+    begin = 0
+    for match in _TEXT.finditer(data):
+        if match.start() > begin:
+            yield f"{name}bytes {_digest(data[begin : match.start()])}"
+        yield f"{name}text {match[0].decode()}"
+        begin = match.end()
+    if begin < len(data):
+        yield f"{name}bytes {_digest(data[begin:])}"
+
+
+def _quoted(name: str, text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        yield f"{name}text {line!r}"
+
+
+def _shown(data: bytes) -> str:
+    return data.hex().encode().translate(_LETTERS).decode()
+
+
+def _digest(data: bytes) -> str:
+    """Return bytes that are few, and of others a hash, without digits."""
+    shown = _shown(data) if len(data) <= 64 else _shown(hashlib.sha256(data).digest())
+    return f"{shown} of {str(len(data)).translate(_NO_DIGITS)}"
+
+
+def _four(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return b""
+
+
+def _double(data: bytes) -> str:
+    (value,) = struct.unpack("<d", data)
+    return _shown(data) if math.isnan(value) else f"double {value!r}"
+
+
+def _whole(data: bytes) -> str:
+    return f"whole {int.from_bytes(data, 'little', signed=True)}"
+
+
+_NUMBERS: dict[str, tuple[int, Callable[[bytes], str]]] = {
+    "<f8": (8, _double),
+    "<f4": (4, lambda data: f"single {float32(data)}"),
+    "<i8": (8, _whole),
+    "<i4": (4, _whole),
+}
+
+
+def _moment(state: bytes) -> str:
+    """Return the date in ten bytes that `datetime` pickled; empty for any others."""
+    if len(state) != 10:
+        return ""
+    year, (month, day, hour, minute, second) = int.from_bytes(state[:2], "big"), state[2:7]
+    micro = int.from_bytes(state[7:], "big")
+    if not (1970 <= year < 2200 and 0 < month < 13 and 0 < day < 32 and micro < 10**6):
+        return ""
+    if hour > 23 or minute > 59 or second > 59:
+        return ""
+    return f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micro:06}"

@@ -1,0 +1,189 @@
+"""Archives, pickles, arrays and other bytes: a time in them is told from a result."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import pickle
+import random
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import binary, integers
+
+from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.file_values import value_lines
+from reprobuild.twice.first_difference import files_apart
+from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.text_differences import Texts
+from reprobuild.twice.written import written_files
+
+NOON = 1927627200.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """The values of one run: a time, the date, a process number and results."""
+
+    took: float
+    began: float
+    process: int
+    results: tuple[float, ...] = (0.8125, 12.75, 3.0e-05, 0.1)
+    label: str = "accuracy 0.9312"
+
+    @property
+    def evidence(self) -> Evidence:
+        values = (("value", self.took), ("value", self.began), ("moment", self.began))
+        return Evidence(
+            began=self.began - 1,
+            ended=self.began + 5,
+            names={"process numbers": (str(self.process),)},
+            items=[Item((kind, "train.py", 3, at), value, 0, 0) for at, (kind, value) in enumerate(values)],
+        )
+
+    @property
+    def date(self) -> datetime:
+        return datetime.fromtimestamp(self.began, UTC).replace(tzinfo=None)
+
+    @property
+    def text(self) -> bytes:
+        told = f"{self.label} {self.results} took {self.took} s at {self.date.isoformat()}\n"
+        return told.encode()
+
+
+ONE = Run(0.12345678901, NOON + 0.25, 4242)
+OTHER = Run(0.23456789012, NOON + 7.5, 4311)
+
+
+def npy(run: Run) -> bytes:
+    values = (run.took, *run.results)
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<5d", *values)
+
+
+def zipped(run: Run) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        date = run.date.timetuple()[:6]
+        archive.writestr(zipfile.ZipInfo("log.txt", date), run.text)
+        archive.writestr(zipfile.ZipInfo("values.npy", date), npy(run))
+    return file.getvalue()
+
+
+def tarred(run: Run) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, content in (("log.txt", run.text), ("values.pkl", pickled(run))):
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime = len(content), int(run.began)
+            archive.addfile(member, io.BytesIO(content))
+    return file.getvalue()
+
+
+def pickled(run: Run, protocol: int = 4) -> bytes:
+    values = {"took": run.took, "label": run.label, "results": list(run.results), "date": run.date}
+    return pickle.dumps({**values, "process": run.process, "array": struct.pack("<d", run.took)}, protocol)
+
+
+def mixed(run: Run) -> bytes:
+    """Bytes of a format that nothing here reads."""
+    return b"".join(
+        [
+            b"\x89FMT\r\n\x1a\n" + struct.pack("<d", run.took),
+            struct.pack("<f", run.took),
+            struct.pack("<q", run.process),
+            run.label.encode(),
+            struct.pack(f">{len(run.results)}d", *run.results),
+            run.date.isoformat(timespec="seconds").encode(),
+            b"\0\1\2",
+        ]
+    )
+
+
+KINDS: dict[str, Callable[[Run], bytes]] = {
+    "array.npy": npy,
+    "both.npz": zipped,
+    "log.txt.gz": lambda run: gzip.compress(run.text, mtime=int(run.began)),
+    "log.bz2": lambda run: bz2.compress(run.text),
+    "log.xz": lambda run: lzma.compress(run.text),
+    "model.joblib": lambda run: zlib.compress(pickled(run)),
+    "model.zip": zipped,
+    "out.tar.gz": tarred,
+    "state.bin": mixed,
+    **{f"state{number}.pkl": partial(pickled, protocol=number) for number in (3, 4, 5)},
+}
+
+
+def results_apart(name: str, one: bytes, other: bytes, folder: Path) -> bool:
+    sides = []
+    for number, content in enumerate((one, other)):
+        below = folder / str(number)
+        below.mkdir(exist_ok=True)
+        (below / name).write_bytes(content)
+        run = (ONE, OTHER)[number]
+        sides.append(written_files(below, "/out", run.evidence, Ignored())[0])
+    ends, texts = files_apart(Texts(ONE.evidence, OTHER.evidence), *sides)
+    assert bool(ends) != bool(texts)
+    return bool(ends)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_time_in_a_file_of_bytes_is_no_result(name: str, tmp_path: Path) -> None:
+    assert not results_apart(name, KINDS[name](ONE), KINDS[name](OTHER), tmp_path)
+
+
+@pytest.mark.parametrize(("name", "seed"), [*product(KINDS, range(12))])
+def test_a_result_beside_it_counts(name: str, seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    results = list(OTHER.results)
+    at = draw.randrange(len(results) + (name != "array.npy"))
+    label = OTHER.label
+    if at < len(results):
+        results[at] = float(_changed(repr(results[at]), draw))
+    else:
+        label = _changed(label, draw)
+    changed = Run(OTHER.took, OTHER.began, OTHER.process, tuple(results), label)
+    assert results_apart(name, KINDS[name](ONE), KINDS[name](changed), tmp_path)
+
+
+def _changed(text: str, draw: random.Random) -> str:
+    mantissa = text.partition("e")[0]
+    at = draw.choice([at for at, each in enumerate(mantissa) if each.isdigit()])
+    return f"{text[:at]}{draw.choice([each for each in '0123456789' if each != text[at]])}{text[at + 1 :]}"
+
+
+@given(binary(min_size=1, max_size=120), integers(0), integers(1, 255))
+def test_two_contents_never_have_the_same_lines(data: bytes, at: int, change: int) -> None:
+    at %= len(data)
+    other = data[:at] + bytes([data[at] ^ change]) + data[at + 1 :]
+    for content in (data, struct.pack("<d", ONE.took) + data, pickle.dumps(data)):
+        twin = content.replace(data, other) if content.count(data) == 1 else None
+        if twin not in (None, content):
+            assert value_lines(content, ONE.evidence) != value_lines(twin, ONE.evidence)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_damaged_files_are_compared_by_their_bytes(name: str, tmp_path: Path) -> None:
+    whole = KINDS[name](OTHER)
+    for size in range(1, len(whole), max(1, len(whole) // 40)):
+        assert results_apart(name, KINDS[name](ONE), whole[:size], tmp_path)
+        assert results_apart(name, KINDS[name](ONE), whole + whole[:size], tmp_path)
+
+
+def test_what_unpacks_to_a_gigabyte_is_not_unpacked() -> None:
+    packed = gzip.compress(bytes(64 << 20), mtime=0)
+    found = value_lines(packed, ONE.evidence)
+    assert found is not None
+    assert not any(line.startswith("gzip") for line in found)
