@@ -15,8 +15,8 @@ from statistics import median
 import pytest
 from torch_python import need_torch, torch_python
 
+from reprobuild.twice.recorded_run import HowToRun, ProgramRun, one_run
 from reprobuild.twice.recorder_cost import measured
-from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
 from support.twice import recorded, scratch_below
 
 pytestmark = pytest.mark.torch

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 from torch_python import need_torch, torch_python
 
+from reprobuild.twice.recorded_run import Comparison, HowToRun
 from reprobuild.twice.report import rows, verdict, verdict_line
-from reprobuild.twice.runs import Comparison, HowToRun, compare_runs
+from reprobuild.twice.runs import compare_runs
 from support.twice import recorded, scratch_below
 
 pytestmark = pytest.mark.torch

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 from torch_python import need_torch, torch_python
 
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import rows, verdict, verdict_line
-from reprobuild.twice.runs import HowToRun, compare_runs
+from reprobuild.twice.runs import compare_runs
 from support.twice import CLEAN, PROGRAMS, compared, recorded
 
 pytestmark = pytest.mark.torch

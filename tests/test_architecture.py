@@ -64,6 +64,9 @@ PROGRAMS = sorted((PACKAGE / "programs").glob("[!_]*.py"))
 _CHECKS = "in_image/test_selftest_program.py"  # runs all of them under torch; sabotage.py breaks each
 _RECORDER = "twice/test_twice_programs.py"  # runs programs under the whole recorder
 TESTED_AS_A_WHOLE = {
+    "in_image/twice/given_values.py": "twice/test_twice_line_experiments.py",
+    "twice/recorded_run.py": "twice/test_twice_runs.py",
+    "twice/search.py": "twice/test_twice_runs.py",
     "bundle/contents.py": "bundle/test_bundle_write.py",
     "bundle/own_wheel.py": "bundle/test_bundle_write.py",
     "bundle/rehearse.py": "bundle/test_bundle_write.py",

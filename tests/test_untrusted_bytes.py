@@ -57,8 +57,8 @@ from reprobuild.twice.databases import database_lines
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.receipt.model import parse_receipt
+from reprobuild.twice.recorded_run import ProgramRun
 from reprobuild.twice.records import Moment, MomentPart, Stream, read_records
-from reprobuild.twice.runs import ProgramRun
 from reprobuild.verify.check import check_tree
 from reprobuild.verify.evidence.judgement import judge
 from reprobuild.verify.evidence.keys import read_public_key

@@ -24,7 +24,7 @@ from reprobuild.host.host import Host
 from reprobuild.host.sandbox import Bind, Device
 from reprobuild.render.own_files import selftest_files
 from reprobuild.selftest.run import Gpu, run_selftest
-from reprobuild.twice.runs import HowToRun, read_run
+from reprobuild.twice.recorded_run import HowToRun, read_run
 from support.cdi import a_spec, found
 from support.reports import a_check, a_report
 from support.small_root import small_image

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from reprobuild.twice import known_causes
+from reprobuild.twice.recorded_run import RECORDS
 from reprobuild.twice.records import read_records
-from reprobuild.twice.runs import RECORDS
 from support.twice import PROGRAMS, recorded
 
 PROGRAM = str(PROGRAMS / "without_torch.py")

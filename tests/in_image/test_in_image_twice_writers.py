@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import verdict
-from reprobuild.twice.runs import HowToRun
 from support.twice import compared
 
 PROGRAM = """

@@ -9,8 +9,8 @@ import hashlib
 from pathlib import Path
 
 from reprobuild.twice.first_difference import EndDifference
+from reprobuild.twice.recorded_run import Comparison, ProgramRun, between
 from reprobuild.twice.records import Moment, MomentPart, Stream
-from reprobuild.twice.runs import Comparison, ProgramRun, between
 
 
 def part(name: str, value: object) -> MomentPart:

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from reprobuild import in_image
-from reprobuild.twice.runs import RECORDS, Comparison, HowToRun, RanProgram, RecordedRun, compare_runs
+from reprobuild.twice.recorded_run import RECORDS, Comparison, HowToRun, RanProgram, RecordedRun
+from reprobuild.twice.runs import compare_runs
 
 from .warm import WarmPython
 

@@ -16,8 +16,8 @@ from reprobuild.errors import RepeatError
 from reprobuild.twice.baseline import against, read_baseline, write_baseline
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.recorded_run import ProgramRun
 from reprobuild.twice.records import Moment, MomentPart, Stream
-from reprobuild.twice.runs import ProgramRun
 from reprobuild.twice.written import WrittenFile
 
 

@@ -14,8 +14,8 @@ from reprobuild.errors import RepeatError
 from reprobuild.in_image.twice import batch_calls
 from reprobuild.twice import batch
 from reprobuild.twice.batch import TriedModel, batch_dict, batch_line, batch_rows, tried_models, worst
+from reprobuild.twice.recorded_run import HowToRun, ProgramRun, one_run
 from reprobuild.twice.records import Stream
-from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
 from support.schemas import schema_of
 from support.twice import PROGRAMS, recorded, scratch_below
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reprobuild.twice.databases import MOST_LINES, database_lines
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import verdict, verdict_line
-from reprobuild.twice.runs import HowToRun
 from support.twice import PROGRAMS, compared
 
 TABLE = "CREATE TABLE runs (id INTEGER PRIMARY KEY, at, score)"

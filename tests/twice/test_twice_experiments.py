@@ -12,9 +12,9 @@ from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.experiments import Suspect, confirmed
 from reprobuild.twice.external_values import Candidate
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows, verdict, verdict_line
-from reprobuild.twice.runs import HowToRun
 from reprobuild.twice.variations import VARIATIONS
 from support.twice import PROGRAMS, compared
 

@@ -11,8 +11,8 @@ import pytest
 from reprobuild.errors import RepeatError
 from reprobuild.twice import ignored
 from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.recorded_run import Comparison, HowToRun
 from reprobuild.twice.report import rows, verdict
-from reprobuild.twice.runs import Comparison, HowToRun
 from support.twice import PROGRAMS, compared
 
 PROGRAM = str(PROGRAMS / "texts.py")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from torch_python import need_torch, torch_python
 
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import notes, rows, verdict, verdict_line
-from reprobuild.twice.runs import HowToRun
 from support.twice import CLEAN, PROGRAMS, compared
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]

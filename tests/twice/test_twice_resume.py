@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from torch_python import need_torch, torch_python
 
+from reprobuild.twice.recorded_run import HowToRun, ProgramRun, one_run
 from reprobuild.twice.resume import Resumed, compare_resumed, resume_command
-from reprobuild.twice.runs import HowToRun, ProgramRun, one_run
 from support.twice import PROGRAMS, recorded, scratch_below
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]

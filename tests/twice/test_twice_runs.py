@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.twice import runs
+from reprobuild.twice import recorded_run, runs
 from reprobuild.twice.first_difference import EndDifference, Parting
+from reprobuild.twice.recorded_run import RECORDS, HowToRun, ProgramRun, RanProgram, between, one_run
 from reprobuild.twice.records import read_records
 from reprobuild.twice.report import cost, notes, rows, to_dict, verdict, verdict_line
-from reprobuild.twice.runs import RECORDS, HowToRun, ProgramRun, RanProgram, between, compare_runs, one_run
+from reprobuild.twice.runs import compare_runs
 from reprobuild.twice.text_differences import TextDifference
 from support import parted
 from support.schemas import schema_of
@@ -155,7 +156,7 @@ def test_the_run_without_the_recorder_has_to_end_as_the_others_did(tmp_path: Pat
 def test_lines_beyond_those_that_are_kept_count_too(
     stream: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "MOST_LINES", 50)
+    monkeypatch.setattr(recorded_run, "MOST_LINES", 50)
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys\n"

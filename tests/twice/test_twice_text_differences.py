@@ -19,8 +19,8 @@ from hypothesis.strategies import text
 from reprobuild.twice.evidence import Evidence, Item
 from reprobuild.twice.first_difference import lines_apart
 from reprobuild.twice.ignored import Ignored
+from reprobuild.twice.recorded_run import Comparison, HowToRun, ProgramRun, between
 from reprobuild.twice.report import rows, verdict, verdict_line
-from reprobuild.twice.runs import Comparison, HowToRun, ProgramRun, between
 from reprobuild.twice.text_differences import Texts
 from support.twice import PROGRAMS, compared
 

@@ -17,8 +17,8 @@ from ..twice.receipt.make import Asked, make_receipt, refuse_secrets, without_ow
 from ..twice.receipt.model import Receipt
 from ..twice.receipt.program_files import changed_since, look
 from ..twice.receipt.project import chosen_gpus, code_of
+from ..twice.recorded_run import Comparison, HowToRun, RanProgram, read_run, recorder_settings
 from ..twice.report import verdict
-from ..twice.runs import Comparison, HowToRun, RanProgram, read_run, recorder_settings
 from ..verify.find import EngineImage
 
 

@@ -20,7 +20,7 @@ from ..twice.receipt.make import make_receipt
 from ..twice.receipt.model import Receipt, read_receipt
 from ..twice.receipt.project import BY_HOST, chosen_gpus, code_of, machine_here
 from ..twice.receipt.replay import Departure, after, before, beside_apart, binds_of, machines_apart, read_now
-from ..twice.runs import HowToRun, one_run
+from ..twice.recorded_run import HowToRun, one_run
 from ..verify.find import EngineImage, find_image
 from . import complete
 from .output import as_json, emit, table, to_stderr

@@ -17,8 +17,9 @@ from ..twice.baseline import Baseline, read_baseline, write_baseline
 from ..twice.baseline import against as compare_with
 from ..twice.batch import tried_models
 from ..twice.ignored import Ignored
+from ..twice.recorded_run import HowToRun, RecordedRun, one_run
 from ..twice.resume import compare_resumed, resume_command
-from ..twice.runs import HowToRun, RecordedRun, compare_runs, one_run
+from ..twice.runs import compare_runs
 from ..twice.variations import VARIATIONS
 from ..verify.find import find_image
 from . import complete

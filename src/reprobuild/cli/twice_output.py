@@ -17,9 +17,9 @@ from ..twice.first_difference import status_text
 from ..twice.page import AboutRun, lines_around, places_of, twice_page
 from ..twice.receipt.make import Asked
 from ..twice.receipt.program_files import open_in
+from ..twice.recorded_run import Comparison, ProgramRun
 from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
 from ..twice.resume import Resumed
-from ..twice.runs import Comparison, ProgramRun
 from .output import emit, table
 
 MOST_ROWS = 12

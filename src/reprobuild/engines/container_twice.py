@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from ..oci.store import Image
-from ..twice.runs import RECORDS, RanProgram, RecordedRun
+from ..twice.recorded_run import RECORDS, RanProgram, RecordedRun
 from . import twice_mounts
 from .protocols import RunOptions
 

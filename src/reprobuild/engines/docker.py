@@ -38,7 +38,7 @@ from ..oci.overlay_layer import sees_overlay_notes
 from ..oci.store import image_name
 from ..oci.stream import CHUNK, from_chunks
 from ..oci.tar_fields import LayerRefused
-from ..twice.runs import RecordedRun
+from ..twice.recorded_run import RecordedRun
 from . import engine_errors
 from .container_engine import READ, ContainerEngine, ContainerImages, Facts
 from .container_twice import recorded

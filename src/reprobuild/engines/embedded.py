@@ -32,7 +32,7 @@ from ..oci.store import Image, ImageStore
 from ..oci.tar_writer import Record
 from ..render.image_config import image_config
 from ..request.image_layout import SITE_PREFIX
-from ..twice.runs import RanProgram, RecordedRun
+from ..twice.recorded_run import RanProgram, RecordedRun
 from .cdi import GpuAccess
 from .gpu import gpu_access, gpu_missing, misfit
 from .passwd import user_of

@@ -26,7 +26,7 @@ from ..oci.file_tree import ImageTree, read_root
 from ..oci.merge_layers import Keep
 from ..oci.store import image_name
 from ..render.labels import LABEL
-from ..twice.runs import RecordedRun
+from ..twice.recorded_run import RecordedRun
 from . import engine_errors
 from .container_engine import ContainerEngine, ContainerImages, Facts
 from .container_twice import recorded

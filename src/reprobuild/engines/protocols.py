@@ -21,7 +21,7 @@ from ..oci.file_tree import ImageTree
 from ..oci.merge_layers import Keep
 from ..oci.store import Image
 from ..selftest.run import Runner
-from ..twice.runs import RecordedRun
+from ..twice.recorded_run import RecordedRun
 from .cdi import GpuAccess
 
 EngineName = Literal["oci", "docker", "podman"]

@@ -26,7 +26,7 @@ from ..oci.tar_fields import LayerRefused, number
 from ..oci.tar_reader import Entry, Readable, Reader
 from ..render.labels import LABEL
 from ..request.image_layout import SITE_PREFIX
-from ..twice.runs import RECORDS
+from ..twice.recorded_run import RECORDS
 from ..twice.written import is_left_out
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from .first_difference import (
     timeline,
 )
 from .ignored import Ignored
+from .recorded_run import ProgramRun
 from .records import Moment, MomentPart, Stream
-from .runs import ProgramRun
 from .text_differences import Texts
 
 FORMAT = 4

@@ -5,8 +5,8 @@ What is pinned where is chosen here; `in_image.twice.pins` does it. Pure but for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from . import known_causes
@@ -58,10 +58,14 @@ class Suspect:
     remedy: Remedy | None = None
     faithful: bool = True
     """Whether it is the same in each run for certain: of another kind, runs that part say nothing."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What does it, where that is no pin."""
 
     @property
     def settings(self) -> dict[str, str]:
         """The variables of a run with it pinned."""
+        if not self.pins:
+            return dict(self.variables)
         text = "\n".join(f"{kind}\t{line}\t{file}" for kind, line, file in self.pins)
         return {"REPROBUILD_TWICE_PIN": text, **(ONE_THREAD if _THREADS in self.pins else {})}
 
@@ -119,14 +123,11 @@ def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
 
 
 def _of_hint(name: str) -> Suspect | None:
-    if name == "the order of a set":
-        return Suspect(
-            "the same addresses in each run", (("addresses", 0, ""),), (), known_causes.SET, faithful=False
-        )
-    if "thread" in name or "order in which tasks end" in name:
-        return Suspect(
-            "one thread, and one worker in each pool", (_THREADS,), (), known_causes.THREADS, faithful=False
-        )
+    remedy = known_causes.of_hint(name)
+    if remedy is known_causes.SET:
+        return Suspect("the same addresses in each run", (("addresses", 0, ""),), (), remedy, faithful=False)
+    if remedy is known_causes.THREADS:
+        return Suspect("one thread, and one worker in each pool", (_THREADS,), (), remedy, faithful=False)
     return None
 
 

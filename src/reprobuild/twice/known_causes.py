@@ -150,6 +150,11 @@ SET = Remedy(
     "sort it: sorted(…, key=…), or use a dict, which keeps the order of insertion",
     "Python's documentation of object.__hash__",
 )
+LINE = Remedy(
+    "in both runs the same went into this line and another value came out",
+    "look at what it calls: seed what draws, sort what has no order, and take no clock and no address",
+    "the trace of both runs",
+)
 SOURCES: dict[str, Remedy] = {
     "order": Remedy(
         "tasks end in another order in each run",
@@ -258,6 +263,13 @@ _NAMED = Remedy(
     "compute nothing from it, and sort by something else",
     "Python's documentation of uuid",
 )
+
+
+def of_hint(name: str) -> Remedy | None:
+    """Return what is known about a line of the program's text, by what the recorder calls it."""
+    if name == "the order of a set":
+        return SET
+    return THREADS if "thread" in name or "order in which tasks end" in name else None
 
 
 def of_source(kind: str, name: str) -> Remedy | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ..selftest.pages import template
 from .first_difference import TimelineRow
+from .recorded_run import Comparison
 from .records import ProgramLine
 from .report import counted, left_out, rows, timelines, ulp_text, verdict, verdict_line
-from .runs import Comparison
 
 MOST_ROWS = 400
 """Moments of a process that are shown: those around the first that parted, where there are more."""

@@ -12,8 +12,8 @@ from ... import __version__
 from ...errors import RepeatError
 from ...host.sandbox import Bind
 from ..first_difference import machine_of
+from ..recorded_run import ProgramRun
 from ..records import Moment, Stream
-from ..runs import ProgramRun
 from ..text_tokens import general
 from ..written import WrittenFile, without_mount_points
 from .model import MOST_FILES, MOST_MOMENTS, Code, Folder, OutputFile, ProcessSteps, Receipt, is_below

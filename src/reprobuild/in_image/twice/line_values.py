@@ -1,0 +1,318 @@
+"""Digests of the values that a statement reads and writes, fast and bounded, for a trace of lines.
+
+Nothing of the program's own runs: no ``repr``, no ``==`` and no property of its classes. Of an object counts
+what it holds; of what no Python code can look into, its type alone. A large array counts by samples.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from hashlib import blake2b
+from typing import Any
+
+MOST_NODES = 3000
+"""Values in one value."""
+DEPTH = 6
+SAMPLE = 1 << 16
+"""Bytes of an array that are read whole; of a larger one three such pieces and every so many elements."""
+MANY = 64
+"""Numbers and texts of a sequence above which these are read at once."""
+LARGEST = 64 << 20
+"""Bytes of a tensor that is looked at."""
+MISSING = object()
+_SCALARS = (bool, int, float, complex, type(None))
+_TEXT = ("datetime", "decimal", "fractions", "uuid", "pathlib", "ipaddress")
+"""Modules whose values say themselves by their text, and have no other state."""
+SMALL = "~"
+"""Before the digest of a value so small that another one is equal by chance."""
+
+
+_MACHINERY = (
+    "multiprocessing",
+    "threading",
+    "subprocess",
+    "concurrent",
+    "asyncio",
+    "queue",
+    "_queue",
+    "tempfile",
+)
+"""Modules whose objects have numbers and keys of their process; what they were given counts."""
+_GIVEN = ("_args", "_kwargs", "args", "_initargs")
+_LEFT_OUT = ("logging", "socket", "numba", "ssl", "weakref", "_weakref", "_thread")
+"""Modules whose objects count by their type."""
+
+
+def generators() -> dict[str, str]:
+    """Return the digests of the states of the generators that modules have, of those that are there."""
+    found = {}
+    for name in ("random", "numpy.random", "torch"):
+        state = _state_of_module(name)
+        if state:
+            found[name] = f"{zlib.crc32(state):012x}"
+    return found
+
+
+def _state_of_module(name: str) -> bytes:
+    module = sys.modules.get(name)
+    if module is None:
+        return b""
+    try:
+        if name == "random":
+            return b"%d" % hash(module.getstate())
+        if name == "torch":
+            return bytes(module.get_rng_state().numpy().tobytes())
+        given = module.get_state(legacy=False)
+        inner = given["state"]
+        rest = (inner["pos"], given["has_gauss"], given["gauss"])
+        return bytes(inner["key"].tobytes()) + repr(rest).encode()
+    except Exception:  # noqa: BLE001 -- half imported, or another generator in its place
+        return b""
+
+
+def digest(value: Any) -> str:
+    """Return the digest of a value; an empty one of a module, a function or a class."""
+    if is_opaque(value):
+        return ""
+    made = _Digest()
+    made.add(value, 0)
+    found = made.hash.hexdigest()
+    few = type(value) in (bool, type(None)) or (
+        type(value) in (int, float) and -1000 < value < 1000 and value == int(value)
+    )
+    return SMALL + found if few else found
+
+
+def shown(value: Any) -> str:
+    """Return a number, a short text or a short sequence of these as a reader sees them; else nothing."""
+    kind = type(value)
+    if kind in _SCALARS or kind in (str, bytes):
+        return repr(value[:60] if kind in (str, bytes) else value)[:60]
+    if kind in (list, tuple) and all(type(each) in (*_SCALARS, str) for each in value[:6]):
+        more = ", …" if len(value) > 6 else ""
+        return f"[{', '.join(repr(each)[:30] for each in value[:6])}{more}]"[:60]
+    if kind.__module__ == "numpy" and hasattr(value, "tobytes"):
+        text = repr(value.ravel()[:4].tolist()) if getattr(value, "ndim", 0) else repr(value.item())
+        return text[:60]
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        try:
+            return repr(value.detach().flatten()[:4].tolist())[:60]
+        except Exception:  # noqa: BLE001 -- of a type that has no plain values
+            return ""
+    return ""
+
+
+def find(path: tuple[str, ...], names: Any, outer: Any) -> Any:
+    """Return the value of a path, of a property the object that has it; `MISSING` where there is none."""
+    value = names.get(path[0], MISSING)
+    if value is MISSING:
+        value = outer.get(path[0], MISSING)
+    for attribute in path[1:]:
+        if value is MISSING:
+            return MISSING
+        inner = attribute_of(value, attribute)
+        if inner is MISSING:
+            return value
+        value = inner
+    return value
+
+
+def attribute_of(value: Any, name: str) -> Any:
+    """Return an attribute that an object or its class holds, without running anything; or `MISSING`."""
+    held = held_by(value)
+    if name in held:
+        return held[name]
+    for store in ("_parameters", "_buffers", "_modules"):  # those of a module of torch
+        inner = held.get(store)
+        if type(inner) is dict and name in inner:
+            return inner[name]
+    for kind in (value if isinstance(value, type) else type(value)).__mro__:
+        if name in vars(kind):
+            found = vars(kind)[name]
+            slot = type(found).__name__ == "member_descriptor"
+            if slot:
+                try:
+                    return found.__get__(value)
+                except AttributeError:
+                    return MISSING
+            return MISSING if hasattr(type(found), "__get__") else found
+    return MISSING
+
+
+def held_by(value: Any) -> Any:
+    """Return the attributes of an object itself."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except Exception:  # noqa: BLE001 -- it has none
+        return {}
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether it is a module, a function or a class, which count by their names."""
+    kind = type(value).__name__
+    return isinstance(value, type) or kind in (
+        *("module", "function", "builtin_function_or_method", "method", "method-wrapper", "ufunc"),
+        *("_ArrayFunctionDispatcher", "method_descriptor", "wrapper_descriptor", "classmethod_descriptor"),
+    )
+
+
+def state_of(value: Any) -> Any:
+    """Return the state of a random generator; `MISSING` if it is none."""
+    kind = type(value)
+    if kind.__module__ == "random" and hasattr(value, "getstate"):
+        return value.getstate()
+    if kind.__module__.startswith("numpy.random"):
+        if hasattr(value, "bit_generator"):
+            return value.bit_generator.state
+        if hasattr(value, "get_state"):
+            return value.get_state(legacy=False)
+    if kind.__module__.startswith("torch") and kind.__name__ == "Generator":
+        return value.get_state()
+    return MISSING
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self.hash = blake2b(digest_size=6)
+        self._left = MOST_NODES
+        self._seen: set[int] = set()
+
+    def add(self, value: Any, depth: int) -> None:
+        """Take in a value."""
+        self._left -= 1
+        kind = type(value)
+        if kind in _SCALARS:
+            self.hash.update(repr(value).encode())
+        elif kind in (str, bytes, bytearray):
+            data = value.encode("utf-8", "surrogatepass") if kind is str else bytes(value)
+            self.hash.update(b"%s%d:%d" % (kind.__name__.encode(), len(data), zlib.crc32(data)))
+        elif self._left <= 0 or depth > DEPTH or is_opaque(value):
+            self.hash.update(kind.__qualname__.encode("utf-8", "surrogatepass"))
+        elif id(value) in self._seen:
+            self.hash.update(b"again")
+        else:
+            self._seen.add(id(value))
+            try:
+                self._inside(value, kind, depth)
+            except Exception:  # noqa: BLE001 -- a value of any library's: its type counts
+                self.hash.update(f"not read {kind.__qualname__}".encode())
+
+    def _inside(self, value: Any, kind: type, depth: int) -> None:
+        state = state_of(value)
+        if state is not MISSING:
+            self.add(state, depth + 1)
+        elif kind.__module__ == "numpy" and hasattr(value, "tobytes"):
+            self._array(value)
+        elif _is_tensor(value):
+            self._tensor(value, depth)
+        elif kind in (range, slice) or kind.__module__ in _TEXT:
+            self.hash.update(str(value).encode("utf-8", "surrogatepass"))
+        elif kind.__module__.startswith(("pandas.", "polars.")):
+            self._table(value, kind, depth)
+        elif not self._container(value, kind, depth):
+            self._object(value, kind, depth)
+
+    def _container(self, value: Any, kind: type, depth: int) -> bool:
+        if issubclass(kind, dict):
+            self.hash.update(b"{%d" % dict.__len__(value))
+            for key, each in dict.items(value):
+                self.add(key, depth + 1)
+                self.add(each, depth + 1)
+                if self._left <= 0:
+                    break
+        elif issubclass(kind, (list, tuple)) or kind.__name__ == "deque":
+            self.hash.update(b"[%d" % len(value))
+            if len(value) > MANY and all(type(each) in _SCALARS or type(each) is str for each in value):
+                self.hash.update(b"%d" % zlib.crc32(repr(value).encode("utf-8", "surrogatepass")))
+                return True
+            for each in value:
+                self.add(each, depth + 1)
+                if self._left <= 0:
+                    break
+        elif issubclass(kind, (set, frozenset)):
+            # Its order is no part of its value: the line that walks through it shows that.
+            total = sum(int(digest(each).lstrip(SMALL) or "0", 16) for each in value)
+            self.hash.update(b"<%d %d" % (len(value), total))
+        else:
+            return False
+        return True
+
+    def _object(self, value: Any, kind: type, depth: int) -> None:
+        self.hash.update(kind.__qualname__.encode("utf-8", "surrogatepass"))
+        home = kind.__module__.partition(".")[0]
+        if home in _LEFT_OUT:
+            return
+        if home in _MACHINERY:
+            for name in _GIVEN:
+                self.add(held_by(value).get(name), depth + 1)
+            return
+        for name, each in list(held_by(value).items()):
+            if isinstance(name, str) and not name.startswith("__") and not name.endswith("_hooks"):
+                self.hash.update(name.encode("utf-8", "surrogatepass"))
+                self.add(each, depth + 1)
+        for slot in _slots(kind):
+            self.add(attribute_of(value, slot), depth + 1)
+
+    def _array(self, value: Any) -> None:
+        self.hash.update(f"{value.dtype}{value.shape}".encode())
+        if value.dtype.hasobject:
+            for each in value.ravel()[:MOST_NODES].tolist():
+                self.add(each, DEPTH)
+            return
+        if value.nbytes <= SAMPLE:
+            self.hash.update(b"%d" % zlib.crc32(value.tobytes()))
+            return
+        flat = value.reshape(-1)
+        piece = max(1, SAMPLE // value.itemsize)
+        stride = max(1, flat.size // piece)
+        for part in (flat[:piece], flat[-piece:], flat[::stride]):
+            self.hash.update(b"%d" % zlib.crc32(part.tobytes()))
+
+    def _tensor(self, value: Any, depth: int) -> None:
+        self.hash.update(f"{value.dtype}{tuple(value.shape)}".encode())
+        torch = sys.modules["torch"]
+        if value.device.type != "cpu" or value.layout is not torch.strided or value.is_quantized:
+            return
+        if value.numel() * value.element_size() > LARGEST:
+            return
+        flat = value.detach().reshape(-1).resolve_conj()
+        if flat.dtype is torch.bool:
+            flat = flat.to(torch.uint8)
+        elif flat.dtype is torch.bfloat16:
+            flat = flat.view(torch.int16)
+        self._array(flat.numpy())
+        if value.requires_grad and value.is_leaf and value.grad is not None:
+            self.add(value.grad, depth + 1)
+
+    def _table(self, value: Any, kind: type, depth: int) -> None:
+        self.hash.update(kind.__qualname__.encode())
+        if kind.__name__ in ("DataFrame", "Series"):
+            if kind.__module__.startswith("polars"):
+                held = value.to_dict(as_series=False) if kind.__name__ == "DataFrame" else value.to_list()
+                self.add(held, depth + 1)
+            elif kind.__name__ == "DataFrame":
+                self.add(list(value.columns), depth + 1)
+                self.add(value.index.to_numpy(), depth + 1)
+                for at in range(min(value.shape[1], 64)):
+                    self.add(value.iloc[:, at].to_numpy(), depth + 1)
+            else:
+                self.add(value.index.to_numpy(), depth + 1)
+                self.add(value.to_numpy(), depth + 1)
+        elif hasattr(value, "to_numpy"):
+            self.add(value.to_numpy(), depth + 1)
+
+
+def _is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    kind = getattr(torch, "Tensor", None)
+    return kind is not None and isinstance(value, kind)
+
+
+def _slots(kind: type) -> list[str]:
+    found: list[str] = []
+    for each in kind.__mro__:
+        names = vars(each).get("__slots__", ())
+        found += [names] if isinstance(names, str) else [name for name in names if isinstance(name, str)]
+    return [name for name in found if not name.startswith("__")][:64]

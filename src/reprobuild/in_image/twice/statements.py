@@ -1,0 +1,123 @@
+"""What each statement of a source reads and writes, by names and attributes of names, from its text."""
+
+from __future__ import annotations
+
+import ast
+
+TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Path = tuple[str, ...]
+    """A name and the attributes that follow it: ``self.model`` is ``("self", "model")``."""
+
+MOST_ATTRIBUTES = 2
+"""Attributes of a name that are followed."""
+MOST_PATHS = 24
+"""Of one statement."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Statement:
+    """One statement; of a compound one only its first lines, up to its body."""
+
+    __slots__ = ("branches", "end", "line", "reads", "writes")
+
+    def __init__(self, node: ast.stmt, end: int) -> None:
+        self.line, self.end = node.lineno, end
+        self.reads: list[Path] = []
+        self.writes: list[Path] = []
+        self.branches = isinstance(node, (ast.If, ast.While, ast.For, ast.AsyncFor, ast.Try, ast.With))
+        """Whether what it sees decides what runs next."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return what it reads or writes, each once, what it writes first."""
+        return list(dict.fromkeys([*self.writes, *self.reads]))
+
+
+def statements(source: str) -> dict[int, Statement]:
+    """Return the statements of a source by each line that they stand on. Raises SyntaxError or ValueError."""
+    found: dict[int, Statement] = {}
+    for node in _nodes(ast.parse(source)):
+        body = getattr(node, "body", None)
+        bodies = [body[0].lineno] if isinstance(body, list) and body else []
+        # A decorator stands above the line of its definition.
+        first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+        end = (max(first, bodies[0] - 1) if bodies else node.end_lineno) or first
+        if first in found:  # several on one line count as one
+            statement = found[first]
+        else:
+            statement = Statement(node, end)
+            found.update((line, statement) for line in range(first, end + 1) if line not in found)
+        for part in _parts(node):
+            _take(part, statement)
+        if isinstance(node, ast.AugAssign):
+            _take_read(node.target, statement)
+    return found
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements, an outer one before those in its body."""
+    left = [tree]
+    while left:
+        node = left.pop(0)
+        if isinstance(node, ast.stmt):
+            yield node
+        left += [
+            each
+            for each in ast.iter_child_nodes(node)
+            if isinstance(each, (ast.stmt, ast.ExceptHandler)) or type(each).__name__ == "match_case"
+        ]
+
+
+def _parts(node: ast.stmt) -> list[ast.AST]:
+    """Return the expressions that a statement evaluates itself."""
+    if isinstance(node, _DEFINITIONS):
+        given = [] if isinstance(node, ast.ClassDef) else [*node.args.defaults, *node.args.kw_defaults]
+        return [*node.decorator_list, *(each for each in given if each is not None)]
+    return [
+        each
+        for each in ast.iter_child_nodes(node)
+        if not isinstance(each, (ast.stmt, ast.ExceptHandler)) and type(each).__name__ != "match_case"
+    ]
+
+
+def _take(node: ast.AST, statement: Statement, *, stored: bool = False) -> None:
+    """Add what an expression reads and writes."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        path = _path(node)
+        if path is not None:
+            changed = stored or isinstance(node.ctx, ast.Store)
+            into = statement.writes if changed else statement.reads
+            if path not in into and len(statement.reads) + len(statement.writes) < MOST_PATHS:
+                into.append(path)
+            return
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        _take(node.func.value, statement)  # its method may change it
+        for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+            _take(each, statement)
+        return
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        _take(node.value, statement, stored=True)
+        _take(node.value, statement)
+        _take(node.slice, statement)
+        return
+    for child in ast.iter_child_nodes(node):
+        _take(child, statement)
+
+
+def _take_read(target: ast.expr, statement: Statement) -> None:
+    path = _path(target)
+    if path is not None and path not in statement.reads:
+        statement.reads.append(path)
+
+
+def _path(node: ast.AST) -> Path | None:
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    return (node.id, *names[::-1][:MOST_ATTRIBUTES])

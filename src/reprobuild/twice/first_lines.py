@@ -1,0 +1,281 @@
+"""Find the statements of the program at which a difference between two runs came in. Pure.
+
+A statement is such an *entry* if it found the same in both runs and left something else, and no statement
+that it led to did. A value that differs is followed by its two digests: whoever has these two later has it
+from there. So each entry has the statements that it reached; a clock that is only printed reaches few.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .line_records import RETURNED, LineRecord, LineStream
+from .records import ProgramLine
+
+SMALL = "~"
+"""The recorder's mark of a value so small that another one is equal by chance."""
+MOST_SKIPPED = 4000
+"""Statements of both runs that are passed over to find the next that they have in common."""
+IN_COMMON = 3
+"""Statements that have to be in common for the runs to be side by side again."""
+
+FEW = 0.1
+"""Share of the most that an entry reached below which one comes after the others."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Entry:
+    """A statement at which a difference came in."""
+
+    place: ProgramLine
+    end: int
+    """The number of its last line."""
+    at: int
+    """When it first did, by the clock of run 1."""
+    shown: tuple[str, str] = ("", "")
+    """A value of each run; empty where both did the same and then went on in another way."""
+    name: str = ""
+    """The name of that value."""
+    given: LineRecord | None = None
+    """The statement, or the call, that has what differs under names; None: none is known."""
+    names: list[str] = field(default_factory=list)
+    """These names."""
+    reached: set[ProgramLine] = field(default_factory=set)
+    """Statements that read what came from it."""
+    perhaps: set[ProgramLine] = field(default_factory=set)
+    """Statements that read something that differs and that came from this entry or from another."""
+    sure: bool = False
+    """Whether all that it read was equal; else that had become different where no statement was seen."""
+
+    @property
+    def given_place(self) -> ProgramLine:
+        """Return where that has names."""
+        return self.place if self.given is None else self.given.place
+
+    @property
+    def reach(self) -> int:
+        """Return how many statements it may have reached."""
+        return len(self.reached | self.perhaps)
+
+
+def entries(one: Sequence[LineStream], other: Sequence[LineStream]) -> list[Entry]:
+    """Return the entries that reached something, the earliest first; last those that are not certain."""
+    search = _Search(_numbered(one), _numbered(other))
+    for a, b, process in sorted(_all_pairs(one, other), key=lambda each: each[0].at):
+        if b is None:
+            search.parted(a)
+        else:
+            search.take(a, b, process)
+    found = [each for each in search.entries.values() if each.reached or each.perhaps]
+    most = max((each.reach for each in found), default=0)
+    return sorted(found, key=lambda each: (not each.sure, each.reach < FEW * most, each.at))
+
+
+def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
+    """Return the statement that led to each record, by the record's id."""
+    found: dict[int, LineRecord] = {}
+    for stream in streams:
+        by_number = {each.number: each for each in stream.records if each.kind != "call"}
+        found.update((id(each), by_number[each.up]) for each in stream.records if each.up in by_number)
+    return found
+
+
+class _Search:
+    def __init__(self, *above: Mapping[int, LineRecord]) -> None:
+        self.entries: dict[ProgramLine, Entry] = {}
+        self._above = above
+        self._came: dict[Pair, set[ProgramLine]] = {}
+        """The entries that two digests came from."""
+        self._open: dict[tuple[int, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
+        """Statements of a thread with a difference whose caller has not ended: number and entries."""
+        self._differed: set[int] = set()
+        """Records that have been found to differ, by their id."""
+        self._seeded: dict[tuple[int, str], set[ProgramLine]] = {}
+        """The entries that a process's generator of a module was seeded from."""
+
+    def take(self, a: LineRecord, b: LineRecord, process: int) -> None:
+        """Take the next statement that both runs have in common."""
+        read, left = _read(a, b), _left(a, b)
+        inner = self._inner(a, process)
+        drew = {name: (x, b.drew[name]) for name, x in a.drew.items() if name in b.drew}
+        drawn = set[ProgramLine]().union(
+            *(self._seeded.get((process, name), ()) for name, (x, y) in drew.items() if x[0] != y[0])
+        )
+        seeded = [name for name, (x, y) in drew.items() if "" != x[0] == y[0] and x[1] != y[1]]
+        if a.kind == "call":
+            roots = self._given(a, b, left, process) if left else inner
+        elif not (read or left or seeded):
+            roots = inner
+        else:
+            roots = inner | drawn | self._known(left)
+            roots |= self._followed(a, read)
+            self._reach(roots, a.place)
+            if not roots and (left or seeded):
+                roots = {self._entry(a, a, b, left, sure=not read)}
+            self._name(a, left, roots)
+        for _, pair in left:
+            self._came.setdefault(pair, set()).update(roots)
+        for name in drew:
+            if drew[name][0][1] == drew[name][1][1]:
+                self._seeded.pop((process, name), None)
+            elif name in seeded or roots:  # seeded with what differs, or drawn from beside it
+                self._seeded[process, name] = roots | self._seeded.get((process, name), set())
+        if read or left or inner or seeded:
+            self._differed.add(id(a))
+            self._open[process, a.thread].append((a.number, roots))
+
+    def parted(self, a: LineRecord) -> None:
+        """Take the last statement before the runs did different things."""
+        if id(a) not in self._differed:
+            self.entries.setdefault(a.place, Entry(a.place, a.end, a.at)).sure = True
+
+    def _inner(self, a: LineRecord, process: int) -> set[ProgramLine]:
+        """Return the entries of what this statement led to, which began after it and has ended."""
+        roots: set[ProgramLine] = set()
+        stack = self._open[process, a.thread]
+        while a.kind != "call" and stack and stack[-1][0] > a.number:
+            roots |= stack.pop()[1]
+        return roots
+
+    def _followed(self, a: LineRecord, read: Sequence[tuple[str, Pair]]) -> set[ProgramLine]:
+        """Return where the differences that a statement reads came from."""
+        roots: set[ProgramLine] = set()
+        for _, pair in read:
+            roots |= self._came.get(pair, set())
+        if any(pair not in self._came for _, pair in read):
+            for entry in self.entries.values():
+                entry.perhaps.add(a.place)
+        return roots
+
+    def _given(
+        self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], process: int
+    ) -> set[ProgramLine]:
+        """Return where what a function was given came from: if no other, the statement that led to it."""
+        roots = self._known(left)
+        callers = [above.get(id(each)) for above, each in zip(self._above, (a, b), strict=True)]
+        if roots or callers[0] is None or callers[1] is None:
+            return roots
+        read = _read(callers[0], callers[1])
+        stack = self._open[process, a.thread]
+        made = set[ProgramLine]().union(*(each for number, each in stack if number > callers[0].number))
+        if read or made:  # what the statement has led to so far may have made it
+            return made | self._followed(a, read)
+        return {self._entry(callers[0], a, b, left)}
+
+    def _known(self, left: Sequence[tuple[str, Pair]]) -> set[ProgramLine]:
+        """Return who had these values before: a function that was called, a thread, another process."""
+        found: set[ProgramLine] = set()
+        for _, pair in left:
+            if not pair[0].startswith(SMALL):
+                found |= self._came.get(pair, set())
+        return found
+
+    def _reach(self, roots: set[ProgramLine], place: ProgramLine) -> None:
+        for root in roots:
+            self.entries[root].reached.add(place)
+
+    def _entry(
+        self,
+        of: LineRecord,
+        a: LineRecord,
+        b: LineRecord,
+        left: Sequence[tuple[str, Pair]],
+        *,
+        sure: bool = True,
+    ) -> ProgramLine:
+        place = of.place
+        found = self.entries.setdefault(place, Entry(place, of.end, a.at))
+        found.sure = found.sure or sure
+        if not found.name and left:
+            found.name = left[0][0]
+            found.shown = (a.after[found.name][1], b.after[found.name][1])
+        self._name(a, left, {place})
+        return place
+
+    def _name(self, a: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]) -> None:
+        """Note where what came from an entry has names, which a value has that is returned only later."""
+        own = [name for name, _ in left if name != RETURNED]
+        for root in roots if own else ():
+            entry = self.entries[root]
+            given = entry.given
+            if given is None or (given.kind, given.place) == (a.kind, a.place):
+                entry.given = a
+                entry.names += [name for name in own if name not in entry.names]
+
+
+def _read(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:
+    """Return what differs of what a statement reads."""
+    return [(name, (x, y)) for name, x in a.before.items() if (y := b.before.get(name, x)) != x]
+
+
+def _left(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:
+    """Return what differs of what a statement leaves."""
+    both = [(name, (x[0], b.after[name][0])) for name, x in a.after.items() if name in b.after]
+    return [(name, pair) for name, pair in both if pair[0] != pair[1]]
+
+
+def _all_pairs(
+    one: Sequence[LineStream], other: Sequence[LineStream]
+) -> Iterator[tuple[LineRecord, LineRecord | None, int]]:
+    """Yield what `_side_by_side` does for each thread, with the number of its process."""
+    sides: list[Mapping[tuple[tuple[str, ...], str], list[list[LineRecord]]]] = []
+    for streams in (one, other):
+        found: dict[tuple[tuple[str, ...], str], list[list[LineRecord]]] = defaultdict(list)
+        for stream in streams:
+            threads: dict[str, list[LineRecord]] = defaultdict(list)
+            for record in stream.records:
+                threads[record.thread].append(record)
+            for thread, records in threads.items():
+                found[stream.key, thread].append(records)
+        sides.append(found)
+    process = 0
+    for key, lists in sides[0].items():
+        for a, b in zip(lists, sides[1].get(key, []), strict=False):
+            process += 1
+            yield from ((x, y, process) for x, y in _side_by_side(a, b))
+
+
+def _side_by_side(
+    a: Sequence[LineRecord], b: Sequence[LineRecord]
+) -> Iterator[tuple[LineRecord, LineRecord | None]]:
+    """Yield the statements that both runs have in common, and the last before each at which they part."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if _same(a[i], b[j]):
+            yield a[i], b[j]
+            i, j = i + 1, j + 1
+            continue
+        if i:
+            yield a[i - 1], None
+        skipped = _skipped(a, b, i, j)
+        if skipped is None:
+            return
+        i, j = skipped
+
+
+def _skipped(a: Sequence[LineRecord], b: Sequence[LineRecord], i: int, j: int) -> tuple[int, int] | None:
+    """Return where the runs do the same again."""
+    where: dict[tuple[str, ProgramLine], list[int]] = defaultdict(list)
+    for at in range(j, min(j + MOST_SKIPPED, len(b))):
+        where[b[at].kind, b[at].place].append(at)
+    best: tuple[int, int, int] | None = None
+    for at in range(i, min(i + MOST_SKIPPED, len(a))):
+        if best is not None and at - i >= best[0]:
+            break
+        for there in where.get((a[at].kind, a[at].place), ()):
+            cost = at - i + there - j
+            if best is not None and cost >= best[0]:
+                break
+            ahead = range(min(IN_COMMON, len(a) - at, len(b) - there))
+            if all(_same(a[at + k], b[there + k]) for k in ahead):
+                best = (cost, at, there)
+                break
+    return None if best is None else best[1:]
+
+
+def _same(a: LineRecord, b: LineRecord) -> bool:
+    return a.kind == b.kind and a.place == b.place

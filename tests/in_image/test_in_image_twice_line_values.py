@@ -1,0 +1,183 @@
+"""Digests of values: equal for equal ones, another for each difference; none of the program's code runs."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from torch_python import need_torch, torch_python
+
+from reprobuild.in_image.twice import line_values
+from reprobuild.in_image.twice.line_values import MISSING, SMALL, digest, find, generators, shown, state_of
+
+
+class Point:
+    kind = "point"
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("nothing of the program's own runs")
+
+    def __hash__(self) -> int:
+        raise AssertionError("nothing of the program's own runs")
+
+    def __repr__(self) -> str:
+        raise AssertionError("nothing of the program's own runs")
+
+    @property
+    def computed(self) -> int:
+        raise AssertionError("nothing of the program's own runs")
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+
+def endless() -> list[Any]:
+    found: list[Any] = [1]
+    found.append(found)
+    return found
+
+
+MAKERS: list[Callable[[int], Any]] = [
+    lambda n: n + 5000,
+    lambda n: n / 7,
+    lambda n: f"text {n}",
+    lambda n: b"%d" % n,
+    lambda n: [1, [2, (n, 3)]],
+    lambda n: {"a": {"b": n}},
+    lambda n: {n: 1},
+    lambda n: {1, 2, n + 9},
+    lambda n: deque([n, 1]),
+    lambda n: list(range(n, n + 500)),
+    lambda n: Point([n]),
+    Slotted,
+    lambda n: SimpleNamespace(a=Point(n)),
+    range,
+    random.Random,
+    lambda n: [Point(1)] * n,
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_each_difference_gives_another_digest(make: Callable[[int], Any]) -> None:
+    assert digest(make(1)) == digest(make(1))
+    assert digest(make(1)) != digest(make(2))
+
+
+def test_order_counts_where_it_is_part_of_the_value() -> None:
+    assert digest([1, 2]) != digest([2, 1])
+    assert digest({"a": 1, "b": 2}) != digest({"b": 2, "a": 1})
+    assert digest({"one", "two", "three"}) == digest({"three", "two", "one"})
+
+
+def test_what_differs_in_each_process_does_not_count() -> None:
+    assert digest(threading.Lock()) == digest(threading.Lock())
+    assert digest(threading.Thread(target=print, args=(1,))) == digest(
+        threading.Thread(target=len, args=(1,))
+    )
+    assert digest(threading.Thread(args=(1,))) != digest(threading.Thread(args=(2,)))
+    assert (digest(random), digest(print), digest(Point)) == ("", "", "")
+    assert digest(object()) == digest(object())
+
+
+def test_endless_and_large_values_end() -> None:
+    assert digest(endless()) == digest(endless())
+    many = [Point(number) for number in range(line_values.MOST_NODES)]
+    assert digest(many) == digest([*many])
+    assert digest(many) != digest([Point(-1), *many[1:]])
+
+
+def test_small_values_are_marked() -> None:
+    given: list[Any] = [0, True, None, 999, 1000, 0.5, "", []]
+    assert [digest(each).startswith(SMALL) for each in given] == [
+        *(True, True, True, True, False, False, False, False)
+    ]
+
+
+def test_paths_are_followed_without_properties() -> None:
+    names = {"p": Point(Point(3))}
+    assert find(("p", "x", "x"), names, {}) == 3
+    assert find(("p", "kind"), names, {}) == "point"
+    assert find(("p", "computed"), names, {}) is names["p"]
+    assert find(("q",), names, {"q": 7}) == 7
+    assert find(("r", "x"), names, {}) is MISSING
+    assert find(("s", "x"), {"s": Slotted(4)}, {}) == 4
+
+
+def test_what_a_reader_sees() -> None:
+    assert [shown(each) for each in (1.5, "a" * 99, [1, 2], [Point(1)], list(range(9)))] == [
+        *("1.5", repr("a" * 60)[:60], "[1, 2]", "", "[0, 1, 2, 3, 4, 5, …]")
+    ]
+
+
+def test_states_of_generators() -> None:
+    own = random.Random(1)
+    assert state_of(own) == own.getstate()
+    assert state_of(5) is MISSING
+    before = random.getstate()
+    try:
+        random.seed(1)
+        one = generators()["random"]
+        random.random()
+        assert generators()["random"] != one
+        random.seed(1)
+        assert generators()["random"] == one
+    finally:
+        random.setstate(before)
+
+
+TORCH = """
+import numpy as np, torch
+from line_values import digest, generators, shown
+assert digest(np.arange(3)) != digest(np.arange(3.0))
+big = np.zeros(1 << 20)
+other = big.copy()
+other[-1] = 1
+assert digest(big) == digest(big.copy()) and digest(big) != digest(other)
+assert digest(np.array([{"a": 1}, None], object)) != digest(np.array([{"a": 2}, None], object))
+t = torch.arange(6.0)
+assert digest(t) == digest(t.clone()) and digest(t) != digest(t + 1) and digest(t) != digest(t.view(2, 3))
+assert digest(t.bool()) == digest(t.bool()) and digest(t.bfloat16()) != digest((t + 1).bfloat16())
+weight = torch.nn.Parameter(t.clone())
+before = digest(weight)
+weight.grad = torch.ones(6)
+assert digest(weight) != before
+torch.manual_seed(0)
+layer = torch.nn.Linear(2, 2)
+torch.manual_seed(0)
+assert digest(layer) == digest(torch.nn.Linear(2, 2)) and digest(layer) != digest(torch.nn.Linear(2, 2))
+assert digest(np.random.default_rng(1)) != digest(np.random.default_rng(2))
+assert digest(np.random.RandomState(1)) != digest(np.random.RandomState(2))
+assert digest(torch.Generator().manual_seed(1)) != digest(torch.Generator().manual_seed(2))
+states = generators()
+np.random.rand()
+torch.rand(1)
+after = generators()
+assert set(states) == {"random", "numpy.random", "torch"}
+assert [name for name in states if states[name] != after[name]] == ["numpy.random", "torch"]
+assert torch.equal(torch.rand(3), torch.rand(3)) is False
+assert shown(np.arange(9)) == "[0, 1, 2, 3]" and shown(t) == "[0.0, 1.0, 2.0, 3.0]"
+assert digest(torch.empty(2, 2, device="meta")) == digest(torch.empty(2, 2, device="meta"))
+"""
+
+
+@pytest.mark.torch
+def test_arrays_tensors_and_their_generators() -> None:
+    need_torch()
+    folder = line_values.__file__.rpartition("/")[0]
+    command = [torch_python(), "-c", f"import sys; sys.path.append({folder!r})\n{TORCH}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), sys.executable

@@ -1,0 +1,81 @@
+"""What statements read and write, by their text."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.in_image.twice.statements import MOST_PATHS, statements
+
+
+@pytest.mark.parametrize(
+    ("line", "reads", "writes"),
+    [
+        ("x = y + z.w", "y z.w", "x"),
+        ("x += y", "y x", "x"),
+        ("self.a.b.c.d = 1", "", "self.a.b"),
+        ("items[k] = v", "v items k", "items"),
+        ("items.append(f(x))", "items f x", ""),
+        ("self.items.sort(key=lambda i: i.weight)", "self.items i.weight", ""),
+        ("for a, b in pairs: pass", "pairs", "a b"),
+        ("with open(p) as f: pass", "open p", "f"),
+        ("a, *b = c", "c", "a b"),
+        ("return [g(i) for i in xs]", "g xs", "i"),
+        ("if x > 1: pass", "x", ""),
+        ("x: int = y", "int y", "x"),
+        ("def f(a=b): pass", "b", ""),
+        ("del x", "x", ""),
+        ("import os", "", ""),
+    ],
+)
+def test_names_and_attributes(line: str, reads: str, writes: str) -> None:
+    found = statements(line + "\n")[1]
+    assert {".".join(path) for path in found.reads} - {"i"} == set(reads.split()) - {"i"}
+    assert {".".join(path) for path in found.writes} == set(writes.split())
+    assert set(found.paths) == {*found.reads, *found.writes}
+
+
+SOURCE = """\
+@decorated
+def f(
+    x,
+):
+    total = g(
+        x,
+        1,
+    )
+    if total:
+        a = 1; b = 2
+    else:
+        try:
+            c = 3
+        except ValueError:
+            d = 4
+    while total: total -= 1
+"""
+
+
+def test_each_line_belongs_to_one_statement() -> None:
+    found = statements(SOURCE)
+    spans = {line: (each.line, each.end, each.branches) for line, each in found.items()}
+    assert spans == {
+        **dict.fromkeys((1, 2, 3, 4), (2, 4, False)),
+        **dict.fromkeys((5, 6, 7, 8), (5, 8, False)),
+        9: (9, 9, True),
+        10: (10, 10, False),
+        12: (12, 12, True),
+        13: (13, 13, False),
+        15: (15, 15, False),
+        16: (16, 16, True),
+    }
+    assert set(found[10].writes) == {("a",), ("b",)}
+    assert found[16].writes == [("total",)]
+
+
+def test_many_names_and_no_program() -> None:
+    found = statements("f(" + ", ".join(f"x{number}" for number in range(500)) + ")\n")[1]
+    assert len(found.reads) == MOST_PATHS
+    with pytest.raises(SyntaxError):
+        statements("x = (\n")
+    with pytest.raises((ValueError, SyntaxError)):
+        statements("x = '\0'\n")
+    assert statements("") == {}

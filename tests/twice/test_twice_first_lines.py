@@ -1,0 +1,175 @@
+"""The statements at which a difference came in, by records of both runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+from reprobuild.twice.first_lines import entries
+from reprobuild.twice.line_records import RETURNED, LineRecord, LineStream
+from reprobuild.twice.records import ProgramLine
+
+Values = Mapping[str, str]
+
+
+class Run:
+    """Records of one run; a digest is made of the text that is given for a value."""
+
+    def __init__(self) -> None:
+        self.records: list[LineRecord] = []
+        self._clock = count()
+
+    def add(
+        self,
+        line: int,
+        before: Values,
+        after: Values,
+        *,
+        kind: str = "line",
+        number: int = 0,
+        up: int = 0,
+        thread: str = "MainThread",
+        drew: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        place = ProgramLine("train.py", line, "main", f"line {line}")
+        record = LineRecord(
+            kind, number or len(self.records) + 1, up, place, line, thread, next(self._clock),
+            {name: digest(value) for name, value in before.items()},
+            {name: (digest(value), value) for name, value in after.items()},
+            drew or {},
+        )  # fmt: skip
+        self.records.append(record)
+
+
+def digest(value: str) -> str:
+    return "~" + value.encode().hex().zfill(12) if value.isdigit() else value.encode().hex().zfill(12)
+
+
+def found(*runs: Run) -> list[tuple[int, list[str]]]:
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
+    return [(each.place.line, each.names) for each in entries(one, other)]
+
+
+def both(*lines: tuple[int, Values, Values, Values, Values]) -> list[tuple[int, list[str]]]:
+    """Return the entries of runs that do the same; of each line what both runs read and left."""
+    a, b = Run(), Run()
+    for line, read, left, other_read, other_left in lines:
+        a.add(line, read, left)
+        b.add(line, other_read, other_left)
+    return found(a, b)
+
+
+def test_a_statement_that_read_the_same_and_left_something_else_is_an_entry() -> None:
+    assert both(
+        (1, {}, {"x": "a"}, {}, {"x": "a"}),
+        (2, {"x": "a"}, {"y": "b"}, {"x": "a"}, {"y": "c"}),
+        (3, {"y": "b"}, {"z": "d"}, {"y": "c"}, {"z": "e"}),
+        (4, {"z": "d"}, {"z": "d"}, {"z": "e"}, {"z": "e"}),
+    ) == [(2, ["y"])]
+
+
+def test_what_is_only_printed_comes_after_what_reached_more() -> None:
+    lines: list[tuple[int, Values, Values, Values, Values]] = [
+        (1, {}, {"started": "a1"}, {}, {"started": "b1"}),
+        (2, {}, {"seed": "a2"}, {}, {"seed": "b2"}),
+        (30, {"started": "a1"}, {"started": "a1"}, {"started": "b1"}, {"started": "b1"}),
+    ]
+    lines += [(line, {"seed": "a2"}, {"seed": "a2"}, {"seed": "b2"}, {"seed": "b2"}) for line in range(3, 25)]
+    assert [line for line, _ in both(*lines)] == [2, 1]
+
+
+def test_the_line_that_returned_it_is_the_entry_and_its_caller_has_the_name() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(11, {}, {RETURNED: value}, number=2, up=1)
+        run.add(1, {}, {"number": value}, number=1)
+        run.add(2, {"number": value}, {"number": value}, number=3)
+    assert found(*runs) == [(11, ["number"])]
+
+
+def test_what_a_function_was_given_comes_from_the_statement_that_called_it() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(10, {}, {"seed": value}, kind="call", number=2, up=1)
+        run.add(11, {"seed": value}, {"seed": value}, number=3, up=1)
+        run.add(1, {"model": "m"}, {"model": "m"}, number=1)
+    assert found(*runs) == [(1, ["seed"])]
+
+
+def test_who_has_a_value_of_another_thread_is_no_entry() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(10, {}, {RETURNED: value}, thread="worker")
+        run.add(1, {"queue": "q"}, {"item": value})
+        run.add(2, {"item": value}, {"item": value})
+    assert found(*runs) == [(10, ["item"])]
+
+
+def test_a_number_that_is_equal_by_chance_is_no_trail() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("1", "2"), strict=True):
+        run.add(1, {}, {"printed": value})
+        run.add(2, {"printed": value}, {"printed": value})
+        run.add(5, {}, {"order": value})
+        run.add(6, {"order": value}, {"order": value})
+    assert [line for line, _ in found(*runs)] == [1, 5]
+
+
+def test_draws_of_a_generator_come_from_its_seed_and_unseeded_ones_from_nothing() -> None:
+    seeded, unseeded = (Run(), Run()), (Run(), Run())
+    for run, value in zip(seeded, ("a", "b"), strict=True):
+        run.add(1, {}, {"seed": value})
+        run.add(2, {"seed": value}, {"seed": value}, drew={"torch": ("", value)})
+        run.add(3, {}, {"weights": f"w{value}"}, drew={"torch": (value, f"n{value}")})
+        run.add(4, {"weights": f"w{value}"}, {"weights": f"w{value}"})
+    assert [line for line, _ in found(*seeded)] == [1]
+    for run, value in zip(unseeded, ("a", "b"), strict=True):
+        run.add(3, {}, {"weights": f"w{value}"}, drew={"torch": (value, f"n{value}")})
+        run.add(4, {"weights": f"w{value}"}, {"weights": f"w{value}"})
+    assert found(*unseeded) == [(3, ["weights"])]
+
+
+def test_a_seed_that_is_drawn_where_it_is_given_is_the_entry() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(2, {}, {}, drew={"random": ("s", value)})
+        run.add(3, {}, {"weights": f"w{value}"}, drew={"random": (value, f"n{value}")})
+        run.add(4, {"weights": f"w{value}"}, {"weights": f"w{value}"})
+    assert [line for line, _ in found(*runs)] == [2]
+
+
+def test_where_the_runs_do_other_things_the_statement_before_is_an_entry() -> None:
+    a, b = Run(), Run()
+    for run, taken in ((a, True), (b, False)):
+        run.add(1, {}, {"rest": "r"}, kind="branch")
+        if taken:
+            run.add(2, {}, {"batch": "x"})
+        for line in (4, 5, 6):
+            run.add(line, {"batch": "x" if taken else "y"}, {})
+    assert [line for line, _ in found(a, b)] == [1]
+
+
+def test_a_statement_that_read_what_nobody_was_seen_to_make_comes_last() -> None:
+    assert [
+        line
+        for line, _ in both(
+            (1, {"hidden": "a"}, {"hidden": "c"}, {"hidden": "b"}, {"hidden": "d"}),
+            (2, {}, {"x": "e"}, {}, {"x": "f"}),
+            (3, {"x": "e"}, {}, {"x": "f"}, {}),
+            (4, {"hidden": "c"}, {}, {"hidden": "d"}, {}),
+        )
+    ] == [2, 1]
+
+
+def test_processes_are_side_by_side_by_what_they_are() -> None:
+    def streams(value: str, names: Sequence[str]) -> list[LineStream]:
+        run = Run()
+        run.add(1, {}, {"x": value})
+        run.add(2, {"x": value}, {})
+        return [LineStream(("", "", name, "train.py"), tuple(run.records)) for name in names]
+
+    assert not entries(streams("a", ["Process-1"]), streams("b", ["Process-2"]))
+    assert [
+        each.place.line
+        for each in entries(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"]))
+    ] == [1]
