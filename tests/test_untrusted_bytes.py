@@ -54,7 +54,8 @@ from reprobuild.sources.source_archive import told
 from reprobuild.twice.baseline import read_baseline, write_baseline
 from reprobuild.twice.checkpoints import tensors
 from reprobuild.twice.databases import database_lines
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.receipt.model import parse_receipt
 from reprobuild.twice.recorded_run import ProgramRun

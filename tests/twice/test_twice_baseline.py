@@ -14,7 +14,8 @@ import pytest
 
 from reprobuild.errors import RepeatError
 from reprobuild.twice.baseline import against, read_baseline, write_baseline
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.recorded_run import ProgramRun
 from reprobuild.twice.records import Moment, MomentPart, Stream

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from reprobuild.twice.chance import OF_PAIR, are_a_column, of_pair
-from reprobuild.twice.evidence import Item
+from reprobuild.twice.derived_items import Item
 
 
 def at(turn: int, text: str, line: int = 3) -> Item:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.twice.derived_items import Item
 from reprobuild.twice.event_files import bounded, event_lines
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.text_differences import Texts

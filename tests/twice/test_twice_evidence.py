@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis.strategies import integers
 
 from reprobuild.errors import RepeatError
-from reprobuild.twice.evidence import Evidence, Item, SiteKey, _spans, read_evidence
+from reprobuild.twice.derived_items import Item, SiteKey, spans
+from reprobuild.twice.evidence import Evidence, read_evidence
 
 
 def writer(*wrote: str, forks: int = 0, child: bool = False) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def test_what_two_dates_are_apart_prints_as_the_program_printed_it(began: int, t
     dates = zip((1, 2), (start, start + span), strict=True)
     sites = {place: [Item(place, date.timestamp(), 0, 0)] for line, date in dates for place in [at(line)]}
     printed = [
-        f"{item.value:.5f} {item.value:.4f}" for item in _spans(sites) if span and item.site[0] == "span"
+        f"{item.value:.5f} {item.value:.4f}" for item in spans(sites) if span and item.site[0] == "span"
     ]
     assert printed == [f"{span.total_seconds():.5f} {span.total_seconds():.4f}"] * bool(span)
 
@@ -101,7 +102,7 @@ def test_what_two_dates_are_apart_is_told_in_any_unit(began: int, took: int) -> 
     sites = {
         at(line): [Item(at(line), each.timestamp(), 0, 0)] for line, each in ((1, start), (2, start + span))
     }
-    values = {item.value for item in _spans(sites)}
+    values = {item.value for item in spans(sites)}
     assert {span.microseconds, span // timedelta(milliseconds=1), span.total_seconds() // 1} <= values
     assert f"{span / timedelta(milliseconds=1):.1f}" in {f"{value:.1f}" for value in values}
     assert f"{span.total_seconds() / 60:.4f}" in {f"{value:.4f}" for value in values}
@@ -109,7 +110,7 @@ def test_what_two_dates_are_apart_is_told_in_any_unit(began: int, took: int) -> 
 
 def test_more_than_twelve_places_may_ask_for_the_date() -> None:
     sites = {at(line): [Item(at(line), 1.7e9 + line, 0, 0)] for line in range(30)}
-    assert 29.0 in {item.value for item in _spans(sites)}
+    assert 29.0 in {item.value for item in spans(sites)}
 
 
 def test_a_message_of_a_log_tells_where_its_measured_numbers_stand(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import binary, integers
 
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.file_values import value_lines
 from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored

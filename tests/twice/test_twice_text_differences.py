@@ -16,7 +16,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis.strategies import text
 
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.first_difference import lines_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.recorded_run import Comparison, HowToRun, ProgramRun, between
@@ -416,3 +417,44 @@ def test_the_sign_of_a_measured_difference_goes_with_it() -> None:
     lines = [["faster by -4.218 s"], ["faster by 5.371 s"]]
     assert Texts(*sides).compare(lines[0], lines[1], "a file", many=False)[0] is None
     assert Texts(*sides).compare(["loss -1 in 4.218 s"], ["loss 1 in 5.371 s"], "a file", many=False)[0] == 0
+
+
+TABLE = [
+    f"{kind} {n:4} {how:>7} 0.{n}1 %s" for kind in ("light", "heavy") for n in (50, 200) for how in "abc"
+]
+
+
+@pytest.mark.parametrize("changed", [None, 0, 5, 11])
+def test_in_a_table_of_many_words_a_column_of_times_is_told_from_a_result(changed: int | None) -> None:
+    """Each row has words of its own, so no two have one form."""
+    sides = []
+    for number in (1, 2):
+        times = [0.000317 * (7 * at % 11 + number + 1) for at in range(len(TABLE) + 8)]
+        items = [Item(("value", "study.py", 8, 0), each, at, 19 - at) for at, each in enumerate(times)]
+        sides.append((Evidence(items=items), [row % f"{times[at]:.6f}" for at, row in enumerate(TABLE)]))
+    one, other = (lines for _, lines in sides)
+    if changed is not None:
+        other[changed] = other[changed][:-1] + str((int(other[changed][-1]) + 3) % 10)
+    number_of, _ = Texts(sides[0][0], sides[1][0]).compare(one, other, "standard output", many=False)
+    assert (number_of is None) == (changed is None)
+
+
+@pytest.mark.parametrize(("score", "counts"), [("0.0513", False), ("0.0514", True), ("0.0813", True)])
+def test_a_time_of_three_digits_may_be_written_twice(score: str, counts: bool) -> None:
+    site = ("value", "store.py", 3, 0)
+    sides = [Evidence(items=[Item(site, value, 0, 0)]) for value in (0.0800, 0.05134)]
+    one, other = ["loss 1.5 0.0800", "norm 2.5 0.0800"], ["loss 1.5 0.0513", f"norm 2.5 {score}"]
+    found, _ = Texts(*sides).compare(one, other, "standard output", many=False)
+    assert (found == 1) == counts
+
+
+@pytest.mark.parametrize(("printed", "counts"), [("4.268309116363525", False), ("4.268329143524170", True)])
+def test_a_sum_of_times_by_torch_has_single_precision(printed: str, counts: bool) -> None:
+    site = ("value", "train.py", 3, 0)
+    sides = [
+        Evidence(items=[Item(site, sum_ / 2, at, 1 - at) for at in (0, 1)] + [Item(site, sum_, 2, 0)])
+        for sum_ in (2.90206140001, 4.26830920001)
+    ]
+    one, other = ["total 2.9020614624023438"], [f"total {printed}"]
+    found, _ = Texts(*sides).compare(one, other, "standard output", many=False)
+    assert (found == 0) == counts

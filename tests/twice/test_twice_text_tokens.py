@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.evidence import Evidence, Item
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.text_tokens import general
 
 SITE = ("text", "train.py", 3, 0)

@@ -13,7 +13,8 @@ from typing import Any
 from ..errors import RepeatError
 from ..host.home import atomic_write, open_regular
 from . import evidence_limits as limits
-from .evidence import Evidence, Item
+from .derived_items import Item
+from .evidence import Evidence
 from .first_difference import (
     Parting,
     TimelineRow,

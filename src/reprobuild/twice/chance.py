@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice, product
 from math import inf, lgamma, log
 
-from .evidence import Item
+from .derived_items import Item
 from .text_tokens import digits
 
 OF_PAIR = (0.03, 0.1)
@@ -35,20 +35,21 @@ def _origin(item: Item) -> tuple[object, ...]:
     return (item.value, item.at) if item.site[0] == "text" else (*item.site[1:3], item.at)
 
 
-def are_a_column(joint: Sequence[Sequence[int]], turns: int) -> bool:
+def are_a_column(joint: Sequence[Sequence[int]], turns: int, likely: float = 0.0) -> bool:
     """Return whether the numbers of a column are a place's, each at a later turn, and hardly so by chance.
 
     ``joint``: for each line, those of the ``turns`` whose values are like its numbers in both runs, from the
     first on. The chance is at most that of each line, times the number of ways to choose the turns: a start
     and a step, as where each line has as many numbers; or any that increase. Of few turns in a row each
-    column of numbers of few digits could be chosen.
+    column of numbers of few digits could be chosen. ``likely`` is the logarithm of the product of what
+    `of_pair` gives for each of its different pairs, which is small for numbers of more digits.
     """
     each = sum(log(len(line) / turns) for line in joint)
     lines, limit = len(joint), log(_OF_COLUMN)
     if each + 2 * log(turns) < limit and _at_even_steps(joint):
         return True
     ways = lgamma(turns + 1) - lgamma(lines + 1) - lgamma(max(turns - lines, 0) + 1)
-    return each + ways < limit and _increase(joint)
+    return min(each + ways, likely) < limit and _increase(joint)
 
 
 def _at_even_steps(joint: Sequence[Sequence[int]]) -> bool:

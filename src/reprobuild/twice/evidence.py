@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import RepeatError
 from ..host.home import open_regular
 from . import evidence_limits as limits
+from .derived_items import Item, SiteKey, of_minutes, spans, together, windows
 
 FORMAT = 3
 MOST_BYTES = 256 << 20
@@ -27,45 +28,18 @@ EXACT = 8
 """Digits from which a number is that very one that was measured."""
 FEW = 16
 """Values of a place, up to which one number is recognized as one of them, whatever else the text has."""
-_KEPT = 512
 _SHORTEST_DECIMAL = 12
 """Digits of a part of a drawn name's number."""
 _POOL_WORKER = re.compile(r"[A-Za-z]{0,20}PoolWorker-\d{1,9}")
 _OF_POOL = 4
 """Digits of the number of a pool's process from which it is recognized as one of any of them."""
-_LONGEST = 1e8
-"""Seconds of a duration that is written in hours, minutes and seconds."""
-_LONGEST_WINDOW = 64
-"""The most values at a place for which runs of consecutive ones are combined."""
-_MOST_WINDOWS = 200_000
 _ROUNDED = 1e-10
 """Largest deviation of a sum that was computed in another order."""
-_MOST_MOMENTS = 64
-"""Places that asked for the date, of which the differences are known."""
-_MOST_SPANS = 100_000
-"""Such differences, of all places together."""
 _MOST_CUT_OFF = 1000
 _LONGEST_MESSAGE = 2000
 """Characters of a message that the recorder keeps."""
 _MARKED = re.compile("\x02([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it."""
-
-SiteKey = tuple[str, str, int, int]
-"""What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One value of a place."""
-
-    site: SiteKey
-    value: float | str
-    at: int
-    """Its number, from the first on."""
-    left: int
-    """How many came after it."""
-    process: int = 0
-    """Which process of its run."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +99,7 @@ class Evidence:
 
     @cached_property
     def _parts(self) -> tuple[list[float], list[Item]]:
-        items = sorted(_windows(self.items), key=lambda item: float(item.value))
+        items = sorted(windows(self.items), key=lambda item: float(item.value))
         return [float(item.value) for item in items], items
 
     def between(self, low: float, high: float) -> list[Item]:
@@ -236,9 +210,9 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             for key, items in _sites(table["sites"], process):
                 values[key] += items
     messages = _messages([values.pop(key) for key in [*values] if key[0] == "message"])
-    items = [item for each in values.values() for item in (*each, *_together(each))]
-    items += _spans(values)
-    items += _of_minutes(values)
+    items = [item for each in values.values() for item in (*each, *together(each))]
+    items += spans(values)
+    items += of_minutes(values)
     with _readable(folder):
         alone = _alone(writers)
     return Evidence(
@@ -317,30 +291,6 @@ def _messages(sites: Iterable[Sequence[Item]]) -> dict[str, list[tuple[int, int,
     return found
 
 
-def _together(items: Sequence[Item]) -> list[Item]:
-    """Return what is commonly made of several durations: their sum, mean, median, least and most."""
-    numbers = [float(item.value) for item in items if not isinstance(item.value, str)]
-    if not 1 < len(numbers) <= _KEPT or items[0].site[0] != "value":
-        return []
-    kind, file, line, which = items[0].site
-    mean = math.fsum(numbers) / len(numbers)
-    variance = math.fsum((number - mean) ** 2 for number in numbers)
-    found = {
-        "sum": math.fsum(numbers),
-        "mean": mean,
-        "median": sorted(numbers)[len(numbers) // 2],
-        "least": min(numbers),
-        "most": max(numbers),
-        "deviation": math.sqrt(variance / len(numbers)),
-        "sample deviation": math.sqrt(variance / (len(numbers) - 1)),
-    }
-    return [
-        Item((f"{kind} {name}", file, line, which), value, 0, 0)
-        for name, value in found.items()
-        if math.isfinite(value)
-    ]
-
-
 def decimals(text: str) -> int:
     """Return how many digits a number has behind the point."""
     return len(re.split("[eE%]", text.strip())[0].partition(".")[2])
@@ -357,84 +307,3 @@ def _number(text: str) -> float | None:
 def _in_range(table: tuple[list[float], list[Item]], low: float, high: float) -> list[Item]:
     values, items = table
     return items[bisect_left(values, low) : bisect_right(values, high)]
-
-
-def _windows(items: Sequence[Item]) -> Iterator[Item]:
-    """Yield sums, means and deviations of consecutive values of a place, as over the folds of a search."""
-    places: dict[tuple[SiteKey, int], list[float]] = defaultdict(list)
-    for item in items:
-        if item.site[0] == "value" and not isinstance(item.value, str):
-            places[item.site, item.process].append(item.value)
-    left = _MOST_WINDOWS
-    for ((kind, file, line, which), process), numbers in places.items():
-        count = len(numbers)
-        if not 2 < count <= _LONGEST_WINDOW:
-            continue
-        left -= count * count
-        if left < 0:
-            return
-        for size in range(2, count):
-            for at in range(count - size + 1):
-                window = numbers[at : at + size]
-                mean = math.fsum(window) / size
-                deviation = math.sqrt(math.fsum((number - mean) ** 2 for number in window) / size)
-                for name, value in (("sum", size * mean), ("mean", mean), ("deviation", deviation)):
-                    if math.isfinite(value) and value > 0:
-                        site = (f"{kind} {name} of {size}", file, line, which)
-                        yield Item(site, value, at, -1 - at, process)
-
-
-def _spans(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
-    """Yield the durations between the dates that two places, or one place twice, asked for."""
-    places: dict[int, dict[SiteKey, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for key in [key for key in values if key[0] == "moment"][:_MOST_MOMENTS]:
-        for item in values[key]:
-            places[item.process][key][item.at] = float(item.value)
-    room = _MOST_SPANS
-    for process, sites in places.items():
-        for one, first in sites.items():
-            for other, last in sites.items():
-                if len(first) not in (1, len(last)) or len(last) > room:
-                    continue
-                _, file, line, which = other
-                begun = {at: at - 1 if one == other else 0 if len(first) == 1 else at for at in last}
-                # A date has microseconds. As a float of seconds since 1970 it is up to 0.12 of one off, and a
-                # span next to where it is rounded would be printed as another number than it has here.
-                spans = [(at, round(last[at] - first[begun[at]], 6)) for at in last if begun[at] in first]
-                if any(span < 0 for _, span in spans):  # what comes before the other is no duration
-                    continue
-                room -= len(spans)
-                for number, (_, span) in enumerate(spans):
-                    left = len(spans) - 1 - number
-                    for name, value in _in_units(span):
-                        site = (name, f"{one[1:]} {file}", line, which)
-                        yield Item(site, value, number, left, process)
-
-
-def _in_units(span: float) -> Iterator[tuple[str, float]]:
-    """Yield a duration as programs print it; it has whole microseconds."""
-    micro = round(span * 1e6)
-    yield "span", span
-    yield "span in milliseconds", micro / 1000
-    yield "span in microseconds", float(micro)
-    yield "span in minutes", span / 60
-    yield "span in hours", span / 3600
-    yield "microseconds of a span", float(micro % 10**6)
-    yield "milliseconds of a span", float(micro // 1000)
-    yield "seconds of a span", float(micro // 10**6)
-
-
-def _of_minutes(values: Mapping[SiteKey, Sequence[Item]]) -> Iterator[Item]:
-    """Yield the hours, minutes and seconds of a duration that the program made whole first."""
-    for (kind, file, line, which), items in values.items():
-        numbers = [float(item.value) for item in items] if kind == "whole" else []
-        if len(numbers) > _KEPT or not numbers or not 60 <= max(numbers) < _LONGEST:
-            continue
-        for item, number in zip(items, numbers, strict=True):
-            for name, value in (
-                ("seconds", number % 60),
-                ("minutes", number // 60 % 60),
-                ("whole minutes", number // 60),
-                ("hours", number // 3600),
-            ):
-                yield replace(item, site=(f"{name} of a whole", file, line, which), value=value)

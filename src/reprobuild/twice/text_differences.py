@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import islice
+from math import log
 
 from . import chance
-from .evidence import EXACT, FEW, Evidence, Item, SiteKey, decimals
+from .derived_items import Item, SiteKey
+from .evidence import EXACT, FEW, Evidence, decimals
+from .line_forms import COUNTED, NUMBER, by_form, is_of_measure, outline, said, template
 from .progress_bars import common, redrawn
 from .text_tokens import Token, digits, general, measured_items, printed_range, seconds_of, tokens
 
@@ -57,13 +60,13 @@ class _Number:
 
     @cached_property
     def told(self) -> tuple[str, ...]:
-        words = (_said(line, token) for line, token in zip(self.lines, self.pair, strict=True))
+        words = (said(line, token) for line, token in zip(self.lines, self.pair, strict=True))
         return (self.pair[0].text, self.pair[1].text, *words)
 
     @cached_property
     def places(self) -> list[int]:
         """Which of its lines' numbers it may be."""
-        texts = zip(*map(_NUMBER.findall, self.lines), strict=False)
+        texts = zip(*map(NUMBER.findall, self.lines), strict=False)
         return [at for at, each in enumerate(texts) if each == tuple(token.text for token in self.pair)]
 
 
@@ -113,7 +116,7 @@ class Texts:
         self._told_before |= self._told
         for each in (self._used, self._told, self._columns, self._found, self._by_turn):
             each.clear()
-        self._slots = tuple(_templates(lines) for lines in (one, other))
+        self._slots = tuple(by_form(lines) for lines in (one, other))
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, f"line {number + 1} of {where}")
@@ -135,7 +138,7 @@ class Texts:
                     left[line] -= 1
                 else:
                     meant = _NUMBERED.sub(r"<\1>", general(line, self.sides[side]))
-                    alone.append(((_template(meant), meant), line))
+                    alone.append(((template(meant), meant), line))
             rest.append([line for _, line in sorted(alone, key=lambda pair: pair[0])])
         return list(zip(*rest, strict=True))
 
@@ -169,7 +172,7 @@ class Texts:
         for region in _regions(*both):
             numbers, rest = (
                 [
-                    [at for at in each if (t[at].kind in _COUNTED or bool(t[at].key)) == is_number]
+                    [at for at in each if (t[at].kind in COUNTED or bool(t[at].key)) == is_number]
                     for t, each in zip(both, region, strict=True)
                 ]
                 for is_number in (True, False)
@@ -179,7 +182,7 @@ class Texts:
             for i, j in zip(*numbers, strict=True):
                 x, y = both[0][i], both[1][j]
                 if x.text != y.text:
-                    of_measure = _is_of_measure(both[0], i)
+                    of_measure = is_of_measure(both[0], i)
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
@@ -195,8 +198,8 @@ class Texts:
         self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool, of_measure: bool
     ) -> str | None:
         if x.key and x.key == y.key:
-            return x.kind if x.kind not in _COUNTED else x.key
-        if any(token.kind not in (*_COUNTED, "process number", "port") for token in (x, y)):
+            return x.kind if x.kind not in COUNTED else x.key
+        if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
         if any(a.site == b.site and (a.at == b.at or a.left == b.left) for a in x.written for b in y.written):
             return "duration or speed"
@@ -245,11 +248,11 @@ class Texts:
         twins = self._turns(items[1], (anywhere, choice, number.pair[1].text))
         # Known only of numbers that could be many others.
         is_short = choice >= 0 and number.least < EXACT and all(items)
-        likely = self._by_chance(number, choice) if is_short else 0.0
+        likely = self._by_chance([token.text for token in number.pair], choice) if is_short else 0.0
         for item in items[0]:
             key = (item.site, item.at, item.process)
             in_line = number.of_measure and key in self._used_in_line
-            if free and key in self._used and not number.again and not in_line:
+            if free and key in self._used and not (number.again or in_line or self._is_same(key, number)):
                 continue
             found = (
                 twin
@@ -260,6 +263,11 @@ class Texts:
                 key not in self._used_before or elsewhere or self._each(item.site, number)
             ):
                 yield key
+
+    def _is_same(self, key: _Key, number: _Number) -> bool:
+        """Return whether a number of some digits is the one that a place explained before, written again."""
+        owner = self._used[key].pair
+        return number.least >= _SHORT and [t.text for t in owner] == [t.text for t in number.pair]
 
     def _items(self, choice: int, side: int, text: str) -> list[Item]:
         key = (choice, side, text)
@@ -277,8 +285,7 @@ class Texts:
             self._by_turn[key] = found
         return self._by_turn[key]
 
-    def _by_chance(self, number: _Number, choice: int) -> float:
-        texts = [token.text for token in number.pair]
+    def _by_chance(self, texts: Sequence[str], choice: int) -> float:
         found = [[self._items(choice, side, text) for side in (0, 1)] for text in texts]
         many = (_alike_in_size(texts, side, choice) for side in self.sides)
         return chance.of_pair(texts, found, max(1, *many))
@@ -302,14 +309,15 @@ class Texts:
 
     def _each(self, site: SiteKey, number: _Number) -> bool:
         """Return whether in each line of that form the number at that place is one of a site's, in order."""
-        form, other = map(_template, number.lines)
-        for at in number.places if form == other else ():
-            if (site, form, at) not in self._columns:
-                self._columns[site, form, at] = any(
-                    self._is_column(site, form, at, by) for by in ("at", "left")
-                )
-            if self._columns[site, form, at]:
-                return True
+        for shape in (template, outline):
+            form, other = map(shape, number.lines)
+            for at in number.places if form == other else ():
+                if (site, form, at) not in self._columns:
+                    self._columns[site, form, at] = any(
+                        self._is_column(site, form, at, by) for by in ("at", "left")
+                    )
+                if self._columns[site, form, at]:
+                    return True
         return False
 
     def _is_column(self, site: SiteKey, form: str, at: int, by: str) -> bool:
@@ -318,10 +326,10 @@ class Texts:
         if len(alike[0]) != len(alike[1]) or len(alike[0]) < _ALIKE:
             return False
         sign = 1 if by == "at" else -1
-        turns, known, joint = 1, dict[tuple[str, str], list[int]](), list[list[int]]()
+        turns, known, joint, likely = 1, dict[tuple[str, str], list[int]](), list[list[int]](), 0.0
         some = [*zip(*alike, strict=True)][:_MOST_ALIKE]
         for lines in some:
-            texts = (_NUMBER.findall(lines[0])[at], _NUMBER.findall(lines[1])[at])
+            texts = (NUMBER.findall(lines[0])[at], NUMBER.findall(lines[1])[at])
             if texts not in known:
                 given = [
                     self._of_site(site, text, side) for text, side in zip(texts, self.sides, strict=True)
@@ -329,10 +337,11 @@ class Texts:
                 turns = max((turns, *(item.at + item.left + 1 for each in given for item in each)))
                 sets = [{sign * getattr(item, by) for item in each} for each in given]
                 known[texts] = sorted(sets[0] & sets[1])
+                likely += log(self._by_chance(texts, _WRITTEN if site[0] == "text" else _COMPUTED))
             if not known[texts]:
                 return False
             joint.append(known[texts])
-        return chance.are_a_column(joint, turns)
+        return chance.are_a_column(joint, turns, likely)
 
     @staticmethod
     def _of_site(site: SiteKey, text: str, side: Evidence) -> list[Item]:
@@ -341,20 +350,8 @@ class Texts:
 
 
 _CR = "\r"
-_COUNTED = ("number", "lasting")
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 _SHORT = 3
-_MEASURE = re.compile(
-    r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
-    r"|throughput|per_sec",  # no sentiment, no multimedia, no centimeters, nothing secondary
-    re.IGNORECASE,
-)
-_UNIT = re.compile(
-    r" ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|fps|[^\W\d_]*/s|s/[^\W\d_]*)"
-    r"(?![^\W\d_]| *[=:])",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _ALIKE, _MOST_ALIKE, _MOST_OTHERS = 3, 5000, 100
 _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
     (lambda side, text: side.texts.get(text, []), 0),
@@ -377,42 +374,6 @@ def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
     if choice == _COMPUTED:
         return side.count(low, high)
     return side.count_written(low, high, decimals(texts[0]) if choice == _WRITTEN else None)
-
-
-def _template(line: str) -> str:
-    """Return the form of a line, without the spaces that numbers are aligned by."""
-    return re.sub(r"\s*#\s*", "#", re.sub(r"\s+", " ", _NUMBER.sub("#", line)))
-
-
-def _templates(lines: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        found[_template(line)].append(line)
-    return found
-
-
-def _is_of_measure(line: Sequence[Token], at: int) -> bool:
-    """Return whether the words before a number, or the unit behind it, say that it is measured."""
-    after = "".join(token.text for token in line[at + 1 : at + 6])
-    return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
-
-
-def _said(line: str, token: Token) -> str:
-    """Return the words before a number that is written once or more in a line, without other numbers."""
-    return _template(line.partition(token.text)[0])[-40:]
-
-
-def _words_before(line: Sequence[Token], at: int) -> str:
-    """Return the text since the number before; of one in brackets, also what stands before that number."""
-    text = ""
-    while True:
-        first = at
-        while first and line[first - 1].kind not in _COUNTED and not line[first - 1].key:
-            first -= 1
-        between = "".join(token.text for token in line[first:at])
-        text, at = between + text, first - 1
-        if not first or sum(map(between.count, "([")) <= sum(map(between.count, ")]")):
-            return text
 
 
 def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:

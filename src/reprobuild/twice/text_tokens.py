@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import isinf
+from struct import pack, unpack
 
-from .evidence import EXACT, FEW, Evidence, Item
+from .derived_items import Item
+from .evidence import EXACT, FEW, Evidence
 from .timestamps import MOMENT, in_run
 
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _SINGLE = range(7, 10)
 """Digits of a number that was rounded to single precision, as in TensorBoard's files."""
+_LEAST_SINGLE, _LARGEST_SINGLE = 1e-30, 1e30
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _REST = (
@@ -142,7 +145,17 @@ def printed_range(text: str) -> tuple[float, float]:
     half = 0.5 * 10.0 ** min(float(exponent or 0) - len(mantissa.partition(".")[2]), 308.0)
     if digits(text) in _SINGLE:
         half = max(half, value * 2.0**-24)
+    elif digits(text) > EXACT and _is_single(value):
+        half = max(half, value * 2.0**-22)  # torch added numbers of this precision
     return value - half * 1.000001, value + half * 1.000001
+
+
+def _is_single(value: float) -> bool:
+    """Return whether a number has the digits of single precision alone, which one of twice that has not."""
+    if not _LEAST_SINGLE < abs(value) < _LARGEST_SINGLE:
+        return False
+    single: float = unpack("<f", pack("<f", value))[0]
+    return single == value
 
 
 def measured_items(text: str, evidence: Evidence) -> list[Item]:

@@ -1,0 +1,65 @@
+"""The form of a line: its words without its numbers, and what the words say of a number. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from .text_tokens import Token
+
+COUNTED = ("number", "lasting")
+_MEASURE = re.compile(
+    r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
+    r"|throughput|per_sec",  # no sentiment, no multimedia, no centimeters, nothing secondary
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r" ?(?:[nuµm]?s|secs?|seconds?|m|min|mins|minutes?|h|hours?|[kKMG]i?B?|%|fps|[^\W\d_]*/s|s/[^\W\d_]*)"
+    r"(?![^\W\d_]| *[=:])",
+    re.IGNORECASE,
+)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def template(line: str) -> str:
+    """Return the form of a line, without the spaces that numbers are aligned by."""
+    return re.sub(r"\s*#\s*", "#", re.sub(r"\s+", " ", NUMBER.sub("#", line)))
+
+
+def outline(line: str) -> str:
+    """Return the form of a line of a table, whose words differ from row to row."""
+    return re.sub(r"w[w ]*", "w", re.sub(r"[^\W\d_]+", "w", template(line)).replace("-#", "#"))
+
+
+def by_form(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Return the lines of each form, which may be that of a line itself or of a row of a table."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        for form in {template(line), outline(line)}:
+            found[form].append(line)
+    return found
+
+
+def is_of_measure(line: Sequence[Token], at: int) -> bool:
+    """Return whether the words before a number, or the unit behind it, say that it is measured."""
+    after = "".join(token.text for token in line[at + 1 : at + 6])
+    return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
+
+
+def said(line: str, token: Token) -> str:
+    """Return the words before a number that is written once or more in a line, without other numbers."""
+    return template(line.partition(token.text)[0])[-40:]
+
+
+def _words_before(line: Sequence[Token], at: int) -> str:
+    """Return the text since the number before; of one in brackets, also what stands before that number."""
+    text = ""
+    while True:
+        first = at
+        while first and line[first - 1].kind not in COUNTED and not line[first - 1].key:
+            first -= 1
+        between = "".join(token.text for token in line[first:at])
+        text, at = between + text, first - 1
+        if not first or sum(map(between.count, "([")) <= sum(map(between.count, ")]")):
+            return text

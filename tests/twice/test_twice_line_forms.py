@@ -1,0 +1,26 @@
+"""The form of a line, and what its words say of a number."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.line_forms import by_form, is_of_measure, outline, template
+from reprobuild.twice.text_tokens import tokens
+
+
+def test_rows_of_a_table_have_one_outline() -> None:
+    rows = ["normal  50  mean    0.016 0.28", "heavy  800  huber  -0.016 12.5"]
+    assert template(rows[0]) != template(rows[1])
+    assert outline(rows[0]) == outline(rows[1])
+    assert by_form(rows)[outline(rows[0])] == rows
+    assert outline("normal 50 mean 0.016 0.28 1") != outline(rows[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "measured"), [("took 3 rows 4", 0, True), ("took 3 rows 4", 1, False)]
+)
+def test_the_words_since_the_number_before_count(line: str, at: int, *, measured: bool) -> None:
+    read = tokens(line, Evidence())
+    numbers = [place for place, token in enumerate(read) if token.kind == "number"]
+    assert is_of_measure(read, numbers[at]) == measured
