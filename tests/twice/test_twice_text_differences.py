@@ -458,3 +458,21 @@ def test_a_sum_of_times_by_torch_has_single_precision(printed: str, counts: bool
     one, other = ["total 2.9020614624023438"], [f"total {printed}"]
     found, _ = Texts(*sides).compare(one, other, "standard output", many=False)
     assert (found == 0) == counts
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "counts"),
+    [
+        ("message 0", ("wall 3", "wall 4"), False),
+        ("printed 0", ("wall 3", "wall 4"), True),
+        ("printed 0", ("took 3 s", "took 4 s"), False),
+    ],
+)
+def test_a_short_number_at_its_place_in_a_printed_line(
+    kind: str, lines: tuple[str, str], counts: bool
+) -> None:
+    sides = [
+        Evidence(messages={line: [(5, 6, Item((kind, "train.py", 3, 0), line, 0, 20))]}) for line in lines
+    ]
+    found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
+    assert (found == 0) == counts

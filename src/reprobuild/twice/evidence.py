@@ -209,7 +209,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             names["pool workers"] += [process_name] if of_pool else []
             for key, items in _sites(table["sites"], process):
                 values[key] += items
-    messages = _messages([values.pop(key) for key in [*values] if key[0] == "message"])
+    messages = _messages([values.pop(key) for key in [*values] if key[0] in ("message", "printed")])
     items = [item for each in values.values() for item in (*each, *together(each))]
     items += spans(values)
     items += of_minutes(values)

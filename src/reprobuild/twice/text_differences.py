@@ -201,8 +201,11 @@ class Texts:
             return x.kind if x.kind not in COUNTED else x.key
         if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
-        if any(a.site == b.site and (a.at == b.at or a.left == b.left) for a in x.written for b in y.written):
-            return "duration or speed"
+        for a in x.written:
+            alike = any(a.site == b.site and (a.at == b.at or a.left == b.left) for b in y.written)
+            # What is short, and printed alone, may be a result that is written like a time before it.
+            if alike and (of_measure or not a.site[0].startswith("printed")):
+                return "duration or speed"
         number = _Number((x, y), (lines[0], lines[1]), redrawn, of_measure)
         for key in self._candidates(number, free=True):
             return self._use(key, number)
@@ -234,8 +237,8 @@ class Texts:
             ]
             yield from self._common(items, number, -1, free=free)
             return
-        for choice, (_, shortest) in enumerate(_CHOICES):
-            if number.least >= shortest:
+        for choice, (_, *shortest) in enumerate(_CHOICES):
+            if number.least >= shortest[number.of_measure]:
                 items = [self._items(choice, side, token.text) for side, token in enumerate((x, y))]
                 yield from self._common(items, number, choice, free=free)
 
@@ -353,18 +356,18 @@ _CR = "\r"
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 _SHORT = 3
 _ALIKE, _MOST_ALIKE, _MOST_OTHERS = 3, 5000, 100
-_CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int], ...] = (
-    (lambda side, text: side.texts.get(text, []), 0),
-    (lambda side, text: measured_items(text, side), 0),
-    (lambda side, text: side.cut_off(text), _SHORT),
-    (lambda side, text: side.made_of_some(*printed_range(text)), EXACT),
+_AGAIN = 4
+"""Digits from which one measured number is recognized at several places of a text."""
+_CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int, int], ...] = (
+    (lambda side, text: side.texts.get(text, []), 0, 0),
+    (lambda side, text: measured_items(text, side), 0, 0),
+    (lambda side, text: side.cut_off(text), _SHORT, _SHORT),
+    (lambda side, text: side.made_of_some(*printed_range(text)), EXACT, _AGAIN),
 )
-"""What a number of so many digits may come from."""
+"""What a number of so many digits may come from; the second where words speak of a measure."""
 _WRITTEN, _COMPUTED = 0, 1
 _MANY = 1024
 """Turns of a place up to which a text that it gave is recognized by itself."""
-_AGAIN = 4
-"""Digits from which one measured number is recognized at several places of a text."""
 
 
 def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:

@@ -13,7 +13,7 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import gpu_states, measured, serializers, time_travel, writers
+from . import gpu_states, measured, printed, serializers, time_travel, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 2000
 FORMAT = 3
-MARKS = "\x02\x03"
-"""What a measured number of a kept message stands between."""
-LONGEST_MESSAGE = 2000
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
 )
@@ -233,7 +230,7 @@ def _note_message(pieces: list[str], values: tuple[Any, ...], file: str, line: i
         if told is not None and abs(told) < 1e300:  # an infinite one is no whole number
             text = pieces[at] % told
             measured.note_at((f"{file}:{line}", number, "text"), "text", text.strip(), file, line)
-            found[at] = f"{MARKS[0]}{text}{MARKS[1]}"
+            found[at] = f"{printed.MARKS[0]}{text}{printed.MARKS[1]}"
             marks += 1
         elif type(value) in (str, int, float):
             try:
@@ -243,7 +240,7 @@ def _note_message(pieces: list[str], values: tuple[Any, ...], file: str, line: i
         else:  # its text may take long, or change something
             known = False
     message = "".join(found)
-    if known and marks and len(message) <= LONGEST_MESSAGE and message.count(MARKS[0]) == marks:
+    if known and marks and len(message) <= printed.LONGEST and message.count(printed.MARKS[0]) == marks:
         measured.note_at((f"{file}:{line}", 0, "message"), "message", message, file, line)
 
 
@@ -414,6 +411,7 @@ def install(watcher: Watcher) -> None:
             watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
     watcher.after("torch", _torch)
     writers.install()
+    printed.install(watcher)
     atexit.register(write)
     os.register_at_fork(after_in_child=_forget, after_in_parent=functools.partial(_forked.add, "forked"))
 
@@ -424,4 +422,5 @@ def _forget() -> None:
     _names.clear()
     _drawn.clear()
     measured.sites.clear()
+    measured.recent.clear()
     measured.room[:] = [measured.MOST_VALUES]

@@ -48,6 +48,8 @@ class Site:
             self.last.append(value)
 
 
+recent: deque[tuple[str, str, int]] = deque(maxlen=64)
+"""The last texts of measured numbers that were not printed yet, each with the place that wrote it."""
 room = [MOST_VALUES]
 sites: dict[tuple[Any, int, str], Site] = {}
 
@@ -67,6 +69,8 @@ def note_at(key: tuple[Any, int, str], kind: str, value: Any, file: str, line: i
             return
         site = sites[key] = Site(kind, file[-300:], line)
     site.add(value)
+    if kind == "text":
+        recent.append((str(value).strip(), site.file, site.line))
 
 
 def plain(value: Any) -> Any:
@@ -200,6 +204,19 @@ def _function(base: Any, name: str, kind: str) -> Any:
     return function
 
 
+def _written(base: Any, name: str) -> Any:
+    inner, plain = getattr(base, name), base.__pos__
+
+    def function(self: Any, *arguments: Any) -> Any:
+        # Of the plain number: one of a class below would be asked for its text once more.
+        result = inner(plain(self), *arguments)
+        note("text", result)
+        return result
+
+    function.__name__ = name
+    return function
+
+
 _OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "divmod")
 
 
@@ -215,7 +232,7 @@ def _methods(base: Any) -> dict[str, Any]:
         if hasattr(base, each):
             found[each] = _function(base, each, "whole")
     for each in ("__format__", "__str__", "__repr__"):
-        found[each] = _function(base, each, "text")
+        found[each] = _written(base, each)
     # Pickled and copied as what it is for the program.
     found["__reduce_ex__"] = lambda self, _: (base, (base.__pos__(self),))
     return found
