@@ -132,3 +132,15 @@ def test_a_schema_calls_nothing(tmp_path: Path) -> None:
     table = 'CREATE TABLE "t""x" (a CHECK (length(hex(zeroblob(9))) = 18), b AS (hex(zeroblob(a))))'
     path = written(tmp_path / "a.db", table, 'INSERT INTO "t""x" VALUES (1000000)')
     assert (database_lines(path) or ())[-1] == 't\\"x: 1 | 1000000'
+
+
+@pytest.mark.parametrize(("value", "equal"), [("0", True), ("1", False)])
+def test_the_order_of_constraints_does_not_count(value: str, equal: bool, tmp_path: Path) -> None:
+    """SQLAlchemy has them in a set."""
+    ends = ["CONSTRAINT a CHECK (id > 0)", "CONSTRAINT b CHECK (score > {})", "PRIMARY KEY (id)"]
+    found: list[tuple[str, ...] | None] = []
+    for order, given in (((0, 1, 2), "0"), ((1, 2, 0), value)):
+        behind = ", \n\t".join(ends[at].format(given) for at in order)
+        statement = f"CREATE TABLE runs (\n\tid INTEGER, \n\tscore INTEGER, \n\t{behind}\n)"
+        found.append(database_lines(written(tmp_path / f"{len(found)}.db", statement)))
+    assert (found[0] == found[1]) == equal

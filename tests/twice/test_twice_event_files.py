@@ -115,3 +115,34 @@ def test_bytes_that_differ_are_no_measured_numbers(
 def test_what_is_no_event_file_has_no_lines(content: bytes, tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(content)
     assert event_lines(tmp_path / NAME) is None
+
+
+def hyperparameters(*, swapped: bool, rate: float, began: float) -> bytes:
+    def entry(key: bytes, value: float) -> bytes:
+        return field(1, field(1, key) + field(2, b"\x11" + struct.pack("<d", value)))
+
+    entries = [entry(b"lr", rate), entry(b"width", 6.0)]
+    mapping = b"".join(entries[::-1] if swapped else entries)
+    session = field(3, mapping + field(4, b"\x11" + struct.pack("<d", began)))
+    tagged = field(1, b"_hparams_/session_start_info") + field(9, field(1, field(2, session)))
+    return field(5, field(1, tagged))
+
+
+@pytest.mark.parametrize(("rate", "counts"), [(0.005, False), (0.006, True)])
+def test_what_the_hyperparameters_are_counts_and_their_order_does_not(
+    rate: float, counts: bool, tmp_path: Path
+) -> None:
+    times = 1927627201.25, 1927627203.75
+    sides = [Evidence(began=each - 1, ended=each + 1) for each in times]
+    one = wrote(tmp_path / "one", hyperparameters(swapped=False, rate=0.005, began=times[0]))
+    other = wrote(tmp_path / "other run", hyperparameters(swapped=True, rate=rate, began=times[1]))
+    ends, _ = files_apart(Texts(*sides), one, other)
+    assert bool(ends) == counts
+
+
+def test_a_number_of_single_precision_may_be_off_by_its_last_digit() -> None:
+    lines = [["speed 33.914127"], ["speed 20.788761"]]
+    sides = [
+        Evidence(items=[Item(("value", "a.py", 3, 0), each, 0, 40)]) for each in (33.9141248, 20.7887609)
+    ]
+    assert Texts(*sides).compare(lines[0], lines[1], "a file", many=False)[0] is None

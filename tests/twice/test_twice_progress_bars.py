@@ -58,3 +58,20 @@ def test_what_stood_in_a_bar_that_was_drawn_over_is_listed(other: str) -> None:
     one = "\r 1/4 [loss=0.51]\r 4/4 done"
     number, [told] = Texts(Evidence(), Evidence()).compare([one], [other], "standard error", many=False)
     assert (number, told.kind, "0.51" in told.values[0]) == (None, "drawn over", True)
+
+
+BAR = "\r  0%|   | 0/15 [00:00<?, ?it/s]"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "counts"),
+    [
+        ("\r 20%|#  | 3/15 [00:00<00:02,  5.9it/s]{}", "\r 33%|## | 5/15 [00:01<00:02,  4.9it/s]{}", False),
+        ("\r100%|###| 15/15 [00:00<00:00, 5.9it/s]{}", "\r 93%|## | 14/15 [00:01<00:00, 4.9it/s]{}", True),
+    ],
+)
+@pytest.mark.parametrize("score", ["0.5938", "0.5939"])
+def test_text_may_follow_a_bar_on_its_line(one: str, other: str, counts: bool, score: str) -> None:
+    said = "epoch 0: accuracy {}"
+    lines = BAR + one.format(said.format("0.5938")), BAR + other.format(said.format(score))
+    assert apart(*lines) == (counts or score == "0.5939")

@@ -476,3 +476,20 @@ def test_a_short_number_at_its_place_in_a_printed_line(
     ]
     found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
     assert (found == 0) == counts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "counts"),
+    [
+        ("[12:00:02] INFO loss 0.51", "           INFO loss 0.51", False),
+        ("           INFO loss 0.51", "[12:00:12] INFO loss 0.51", False),
+        ("[12:00:02] INFO loss 0.51", "           INFO loss 0.52", True),
+        ("[12:00:02] INFO loss 0.51", "   INFO loss 0.51", True),
+        ("[12:09:02] INFO loss 0.51", "           INFO loss 0.51", True),
+        ("        12 INFO loss 0.51", "           INFO loss 0.51", True),
+    ],
+)
+def test_a_log_may_leave_out_the_time_of_the_line_before(one: str, other: str, counts: bool) -> None:
+    sides = [Evidence(began=1927627201.0 + 10 * at, ended=1927627204.0 + 10 * at) for at in (0, 1)]
+    found, _ = Texts(*sides).compare([one], [other], "standard output", many=False)
+    assert (found == 0) == counts

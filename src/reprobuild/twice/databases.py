@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -31,6 +32,7 @@ _LONGEST = 64 << 20
 _LONGEST_TEXT = 2000
 """Characters of a value up to which it is shown as text."""
 _SETTINGS = ("trusted_schema=OFF", "ignore_check_constraints=ON", "cell_size_check=ON", "mmap_size=0")
+_CONSTRAINT = re.compile(rb"\s*(?:CONSTRAINT|CHECK|UNIQUE|FOREIGN|PRIMARY)\b")
 _READS = (sqlite3.SQLITE_READ, sqlite3.SQLITE_SELECT)
 
 
@@ -90,8 +92,9 @@ def _read(path: Path, how: str) -> Iterator[str]:
         yield f"{HEAD}: {', '.join(told)}"
         tables = dict[str, list[str]]()
         schema = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_master ORDER BY type, name"
-        for kind, name, *more, page in database.execute(schema).fetchall():
-            yield " | ".join(_shown(each) for each in (kind, name, *more))
+        for kind, name, of_table, statement, page in database.execute(schema).fetchall():
+            in_order = _in_order(statement) if isinstance(statement, _Text) else statement
+            yield " | ".join(_shown(each) for each in (kind, name, of_table, in_order))
             if kind == b"table" and page:  # a virtual one has no page
                 table = name.decode()
                 columns = database.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
@@ -111,6 +114,18 @@ def _read(path: Path, how: str) -> Iterator[str]:
                 yield f"{json.dumps(table)[1:-1]}: {' | '.join(map(_shown, row))}"
     finally:
         database.close()
+
+
+def _in_order(statement: _Text) -> _Text:
+    """Return a statement that makes a table with the constraints behind its columns in order, as sets of
+    SQLAlchemy's give them in any.
+    """
+    lines = statement.split(b"\n")
+    places = [at for at, line in enumerate(lines) if _CONSTRAINT.match(line)]
+    ends = sorted(lines[at].rstrip(b", ") for at in places)
+    for at, end in zip(places, ends, strict=True):
+        lines[at] = end
+    return _Text(b"\n".join(lines))
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +30,10 @@ _VALUE, _TAG, _SIMPLE = 1, 1, 2
 
 _PICTURED = {byte: chr(0x2400 + byte) for byte in range(32)}
 """Control characters as signs without digits, which could be taken for a measured number."""
+_PICTURED_ONLY = [chr(byte) for byte in range(32) if chr(byte) not in "\t\n\r"]
+"""Control characters that no text has, but a message."""
+_DEEPEST = 8
+_ENTRY = re.compile(r"\d+: \(1: [^;()]*; 2[: ][^;]*\)$")
 _PICTURES = frozenset(_PICTURED.values())
 
 Field = tuple[int, int | bytes]
@@ -103,13 +108,34 @@ def float32(data: bytes) -> str:
     return f"{number} {data.hex()}"  # NaN has many forms
 
 
-def _shown(value: int | bytes) -> str:
+def _nested(message: bytes, depth: int) -> Iterator[str]:
+    """Yield the fields of a message in a message, as what hyperparameters are kept in."""
+    fields = [*_fields(message)]
+    if not fields:
+        raise ValueError("no message")
+    shown = []
+    for number, each in fields:
+        of = struct.unpack("<d", each)[0] if isinstance(each, bytes) and len(each) == 8 else 0.0
+        if 1e-9 < abs(of) < 1e11:
+            shown.append(f"{number} double {of!r}")
+        else:
+            shown.append(f"{number}: {_shown(each, depth + 1)}")
+    # The entries of a mapping, a key and a value each, are in any order:
+    # https://protobuf.dev/programming-guides/proto3/#maps
+    entries = iter(sorted(each for each in shown if _ENTRY.match(each)))
+    yield from (next(entries) if _ENTRY.match(each) else each for each in shown)
+
+
+def _shown(value: int | bytes, depth: int = 0) -> str:
     if isinstance(value, int):
         return str(value)
     try:
         text = value.decode() if len(value) <= _LONGEST else ""
     except UnicodeDecodeError:
         text = ""
+    if depth < _DEEPEST and (not text or any(map(text.__contains__, _PICTURED_ONLY))):
+        with suppress(ValueError, struct.error):
+            return f"({'; '.join(_nested(value, depth))})"
     if (not text and value) or not _PICTURES.isdisjoint(text):
         return f"{len(value)} bytes, SHA-256 {hashlib.sha256(value).hexdigest()}"
     return text.translate(_PICTURED)

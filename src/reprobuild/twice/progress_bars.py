@@ -13,6 +13,8 @@ _PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
 _UP = "\x1b[A"
 _METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
 """Where tqdm begins to tell times; what comes after them may be a result of any form."""
+_BEFORE_TEXT = re.compile(r"([^\r]*\|\s*(\d+)/(\d+) \[[^\[\]]*\])(?=[^\s\[])")
+"""A bar at which other text was printed without a new line, as a log does."""
 _RATE = re.compile(
     r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s(?:ec(?:ond)?)?(?![^\W\d_])|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?"
     r"|[\d.]+ ?(?:ms|s|secs?|seconds?|mins?|h)(?![^\W\d_])"
@@ -43,6 +45,8 @@ def redrawn(line: str) -> Redrawn:
     *states, last = line.rstrip("\r").split("\r")
     if last.endswith(_UP):  # it is drawn over as well, by the bar that has this one in it
         states, last = [*states, last.removesuffix(_UP)], ""
+    if (bar := _BEFORE_TEXT.match(last)) and int(bar[2]) < int(bar[3]):  # it is drawn again below
+        states, last = [*states, bar[0]], last[bar.end() :]
     found = Redrawn(last)
     number, before = 0, -1.0
     for state in states:

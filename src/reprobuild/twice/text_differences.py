@@ -18,7 +18,16 @@ from .derived_items import Item, SiteKey
 from .evidence import EXACT, FEW, Evidence, decimals
 from .line_forms import COUNTED, NUMBER, by_form, is_of_measure, outline, said, template
 from .progress_bars import common, redrawn
-from .text_tokens import Token, digits, general, measured_items, printed_range, seconds_of, tokens
+from .text_tokens import (
+    Token,
+    digits,
+    general,
+    measured_items,
+    printed_range,
+    seconds_of,
+    tokens,
+    without_times,
+)
 
 _UNITS = frozenset(
     (
@@ -145,7 +154,7 @@ class Texts:
     def _line(self, one: str, other: str, where: str) -> list[TextDifference] | None:
         """Return the differences of two lines, each explained; None: one is a result."""
         if "\r" not in one.rstrip("\r") or "\r" not in other.rstrip("\r"):
-            return self._pair((one, other), where, redrawn=False)
+            return self._pair((one, other), where, redrawn=False) or self._timed(one, other, where)
         a, b = redrawn(one), redrawn(other)
         if len(a.others) != len(b.others):
             return None
@@ -161,6 +170,17 @@ class Texts:
             found.append(TextDifference(where, (drawn_over[0][:160], drawn_over[1][:160]), "drawn over"))
         times = (f"{one.count(_CR)}", f"{other.count(_CR)}")
         return found or [TextDifference(where, times, "times drawn again")]
+
+    def _timed(self, one: str, other: str, where: str) -> list[TextDifference] | None:
+        """Return the differences of two lines of which one leaves out its time, that of the line before."""
+        blank = tuple(map(without_times, (one, other), self.sides))
+        if len(one) != len(other) or (blank[0] == one) == (blank[1] == other):
+            return None
+        found = [TextDifference(where, (one[:160], other[:160]), "time of day")]
+        if blank[0] != blank[1]:
+            more = self._pair((blank[0], blank[1]), where, redrawn=False)
+            return found + more if more is not None else None
+        return found
 
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""

@@ -61,6 +61,18 @@ def general(text: str, evidence: Evidence) -> str:
     return "".join(found)
 
 
+def without_times(line: str, evidence: Evidence) -> str:
+    """Return a line with spaces in place of each time of the run, and of brackets around it."""
+    read = tokens(line, evidence)
+    for at, token in enumerate(read):
+        if token.key == "time of day":
+            around = [each for each in (at - 1, at + 1) if 0 <= each < len(read)]
+            both = len(around) == 2 and [read[each].text for each in around] == ["[", "]"]
+            for each in (at, *(around if both else ())):
+                read[each] = Token("space", " " * len(read[each].text), "")
+    return "".join(token.text for token in read)
+
+
 def tokens(line: str, evidence: Evidence) -> list[Token]:
     """Return a line in pieces, each with what is known of it by this run's evidence alone."""
     found: list[Token] = []
@@ -144,7 +156,7 @@ def printed_range(text: str) -> tuple[float, float]:
         return value, value
     half = 0.5 * 10.0 ** min(float(exponent or 0) - len(mantissa.partition(".")[2]), 308.0)
     if digits(text) in _SINGLE:
-        half = max(half, value * 2.0**-24)
+        half += value * 2.0**-24
     elif digits(text) > EXACT and _is_single(value):
         half = max(half, value * 2.0**-22)  # torch added numbers of this precision
     return value - half * 1.000001, value + half * 1.000001
