@@ -34,7 +34,7 @@ def put(line: printed._Line, *texts: str) -> list[tuple[str, str]]:
         line.add(text, recent)
     kept = [site for site in measured.sites.values() if site.kind in ("message", "printed")]
     return [
-        (site.kind, str(each).replace("\x02", "<").replace("\x03", ">"))
+        (site.kind, str(each).replace("\x02\x04", "?<").replace("\x02", "<").replace("\x03", ">"))
         for site in kept
         for each in site.first
     ]
@@ -52,10 +52,19 @@ def test_a_line_may_come_in_parts(line: printed._Line) -> None:
 
 def test_nothing_is_marked_where_it_might_be_another_number(line: printed._Line) -> None:
     assert put(line, f"acc 0.25 took {LASTED:.2f} s\n") == []
+    assert put(line, f"acc 0.25 took {LASTED:.2f} s at {Float(12.5):.3f}/s\n") == [
+        ("message", "acc ?<0.25> took ?<0.25> s at <12.500>/s")
+    ]
+    measured.sites.clear()
     f"{LASTED:.2f} {Float(0.5):.2f}"
     assert put(line, "acc 0.25\n") == []
     assert put(line, f"{LASTED:.2f}\r") == []
     assert put(line, f"10.25 0.250 took {LASTED:.2f} s\n") == [("printed", "10.25 0.250 took <0.25> s")]
+
+
+def test_a_long_number_may_have_gone_into_a_file(line: printed._Line) -> None:
+    assert len(f"{Float(0.12345)}") == 7
+    assert put(line, f"acc 0.26 took {LASTED:.2f} s\n") == [("printed", "acc 0.26 took <0.25> s")]
 
 
 PROGRAM = """

@@ -120,7 +120,7 @@ def test_a_message_of_a_log_tells_where_its_measured_numbers_stand(tmp_path: Pat
     for before in ("", "12:00:01 INFO "):
         line = f"{before}step 1: took 12 s,    3 in all"
         found = [(line[begin:end], item.site[0]) for begin, end, item in evidence.written_in(line)]
-        assert found == [("12", "message 0"), ("   3", "message 1")]
+        assert found == [("12", "message 1"), ("   3", "message 2")]
     assert not evidence.written_in("score 12")
     assert not evidence.written_in("step 1: took 13 s,    3 in all")
     assert not evidence.items

@@ -466,13 +466,17 @@ def test_a_sum_of_times_by_torch_has_single_precision(printed: str, counts: bool
         ("message 0", ("wall 3", "wall 4"), False),
         ("printed 0", ("wall 3", "wall 4"), True),
         ("printed 0", ("took 3 s", "took 4 s"), False),
+        ("maybe message 0", ("wall 3", "wall 4"), True),
+        ("maybe message 0|message 0", ("wall 3", "wall 4"), False),
     ],
 )
 def test_a_short_number_at_its_place_in_a_printed_line(
     kind: str, lines: tuple[str, str], counts: bool
 ) -> None:
+    kinds = (kind.split("|") * 2)[:2]
     sides = [
-        Evidence(messages={line: [(5, 6, Item((kind, "train.py", 3, 0), line, 0, 20))]}) for line in lines
+        Evidence(messages={line: [(5, 6, Item((each, "train.py", 3, 0), line, 0, 20))]})
+        for each, line in zip(kinds, lines, strict=True)
     ]
     found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
     assert (found == 0) == counts

@@ -13,6 +13,8 @@ from .text_tokens import digits
 OF_PAIR = (0.03, 0.1)
 """How many pairs of values may be like two numbers by chance; the second where words speak of a measure."""
 _OF_COLUMN = 1e-3
+HARDLY = log(1e-5)
+"""The logarithm of what is hardly by chance, for numbers of one or two digits without a word for them."""
 _MOST_STEPS = 100_000
 
 
@@ -49,7 +51,7 @@ def are_a_column(joint: Sequence[Sequence[int]], turns: int, likely: float = 0.0
     if each + 2 * log(turns) < limit and _at_even_steps(joint):
         return True
     ways = lgamma(turns + 1) - lgamma(lines + 1) - lgamma(max(turns - lines, 0) + 1)
-    return min(each + ways, likely) < limit and _increase(joint)
+    return min(each + ways, likely) < limit and increase(joint)
 
 
 def _at_even_steps(joint: Sequence[Sequence[int]]) -> bool:
@@ -60,7 +62,8 @@ def _at_even_steps(joint: Sequence[Sequence[int]]) -> bool:
     )
 
 
-def _increase(joint: Sequence[Sequence[int]]) -> bool:
+def increase(joint: Sequence[Sequence[int]]) -> bool:
+    """Return whether there is a turn for each line that comes after that of the line before."""
     last = -inf
     for line in joint:
         later = bisect_right(line, last)

@@ -38,8 +38,10 @@ _ROUNDED = 1e-10
 _MOST_CUT_OFF = 1000
 _LONGEST_MESSAGE = 2000
 """Characters of a message that the recorder keeps."""
-_MARKED = re.compile("\x02([^\x02\x03]*)\x03")
-"""A measured number in a message, as the recorder keeps it."""
+_MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
+"""A measured number in a message, as the recorder keeps it, and whether it may be another number."""
+_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
+MAYBE = "maybe "
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,9 @@ class Evidence:
 
     @cached_property
     def phrases(self) -> re.Pattern[str] | None:
-        """All drawn names of several words, such as calm-owl-3."""
+        """All drawn names of several words, such as calm-owl-3, or of one."""
         given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
-        names = {name for name in given if len(re.findall(r"\w+", name)) > 1}
+        names = {name for name in given if len(re.findall(r"\w+", name)) > 1 or name.isalpha()}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 
@@ -272,22 +274,24 @@ def _sites(sites: Any, process: int) -> Iterator[tuple[SiteKey, list[Item]]]:
 
 
 def _messages(sites: Iterable[Sequence[Item]]) -> dict[str, list[tuple[int, int, Item]]]:
-    """Return each line of each kept message, with where its measured numbers stand."""
+    """Return each line of each kept message, with where its measured numbers stand.
+
+    One that may be another number is of a place that begins with `MAYBE`.
+    """
     found: dict[str, list[tuple[int, int, Item]]] = defaultdict(list)
     for items in sites:
         for item in items:
-            number = 0
+            kind, file, at, which = item.site
             for line in str(item.value).split("\n"):
-                spans, taken = [], 0
+                spans, plain, end = [], "", 0
                 for match in _MARKED.finditer(line):
-                    begin = match.start() - taken
-                    kind, file, at, which = item.site
-                    site = (f"{kind} {number}", file, at, which)
-                    spans.append((begin, begin + len(match[1]), replace(item, site=site)))
-                    taken += 2
-                    number += 1
+                    plain += line[end : match.start()]
+                    number = len(_NUMERAL.findall(plain))
+                    site = (f"{MAYBE if match[1] else ''}{kind} {number}", file, at, which)
+                    spans.append((len(plain), len(plain) + len(match[2]), replace(item, site=site)))
+                    plain, end = plain + match[2], match.end()
                 if spans:
-                    found[_MARKED.sub(r"\1", line)] += spans
+                    found[plain + line[end:]] += spans
     return found
 
 

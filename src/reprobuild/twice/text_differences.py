@@ -15,7 +15,7 @@ from math import log
 
 from . import chance
 from .derived_items import Item, SiteKey
-from .evidence import EXACT, FEW, Evidence, decimals
+from .evidence import EXACT, FEW, MAYBE, Evidence, decimals
 from .line_forms import COUNTED, NUMBER, by_form, is_of_measure, outline, said, template
 from .progress_bars import common, redrawn
 from .text_tokens import (
@@ -97,7 +97,7 @@ class Texts:
         self._told: set[tuple[str, ...]] = set()
         self._told_before: set[tuple[str, ...]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
-        self._columns: dict[tuple[SiteKey, str, int], bool] = {}
+        self._columns: dict[tuple[SiteKey, str, int], int] = {}
         self._found: dict[tuple[int, int, str], list[Item]] = {}
         self._by_turn: dict[tuple[object, ...], _Turns] = {}
         self.apart: tuple[str, str] | None = None
@@ -221,11 +221,8 @@ class Texts:
             return x.kind if x.kind not in COUNTED else x.key
         if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
-        for a in x.written:
-            alike = any(a.site == b.site and (a.at == b.at or a.left == b.left) for b in y.written)
-            # What is short, and printed alone, may be a result that is written like a time before it.
-            if alike and (of_measure or not a.site[0].startswith("printed")):
-                return "duration or speed"
+        if any(_is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
+            return "duration or speed"
         number = _Number((x, y), (lines[0], lines[1]), redrawn, of_measure)
         for key in self._candidates(number, free=True):
             return self._use(key, number)
@@ -328,26 +325,29 @@ class Texts:
         few = turns <= FEW * (8 ** max(least - 2, 0) if of_measure else 1)
         if few and scattered and (of_measure or not short):
             return True
-        return (of_measure or not short) and self._each(item.site, number)
+        return self._each(item.site, number, strong=short and not of_measure)
 
-    def _each(self, site: SiteKey, number: _Number) -> bool:
-        """Return whether in each line of that form the number at that place is one of a site's, in order."""
+    def _each(self, site: SiteKey, number: _Number, *, strong: bool = False) -> bool:
+        """Return whether in each line of that form the number at that place is one of a site's, in order.
+
+        ``strong``: and hardly so by chance.
+        """
         for shape in (template, outline):
             form, other = map(shape, number.lines)
             for at in number.places if form == other else ():
                 if (site, form, at) not in self._columns:
-                    self._columns[site, form, at] = any(
+                    self._columns[site, form, at] = max(
                         self._is_column(site, form, at, by) for by in ("at", "left")
                     )
-                if self._columns[site, form, at]:
+                if self._columns[site, form, at] > strong:
                     return True
         return False
 
-    def _is_column(self, site: SiteKey, form: str, at: int, by: str) -> bool:
-        """Return whether the numbers at a place of all lines of a form are a site's, turn by turn."""
+    def _is_column(self, site: SiteKey, form: str, at: int, by: str) -> int:
+        """Return how surely the numbers at a place of all lines of a form are a site's, turn by turn."""
         alike = [slots.get(form, []) for slots in self._slots]
         if len(alike[0]) != len(alike[1]) or len(alike[0]) < _ALIKE:
-            return False
+            return 0
         sign = 1 if by == "at" else -1
         turns, known, joint, likely = 1, dict[tuple[str, str], list[int]](), list[list[int]](), 0.0
         some = [*zip(*alike, strict=True)][:_MOST_ALIKE]
@@ -362,9 +362,10 @@ class Texts:
                 known[texts] = sorted(sets[0] & sets[1])
                 likely += log(self._by_chance(texts, _WRITTEN if site[0] == "text" else _COMPUTED))
             if not known[texts]:
-                return False
+                return 0
             joint.append(known[texts])
-        return chance.are_a_column(joint, turns, likely)
+        strong = likely < chance.HARDLY and chance.increase(joint)
+        return 2 if strong else int(chance.are_a_column(joint, turns, likely))
 
     @staticmethod
     def _of_site(site: SiteKey, text: str, side: Evidence) -> list[Item]:
@@ -397,6 +398,15 @@ def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
     if choice == _COMPUTED:
         return side.count(low, high)
     return side.count_written(low, high, decimals(texts[0]) if choice == _WRITTEN else None)
+
+
+def _is_written(one: Item, other: Item, *, of_measure: bool) -> bool:
+    """Return whether two runs wrote a measured number at the same place, at the same turn."""
+    sites = [(each.site[0].removeprefix(MAYBE), *each.site[1:]) for each in (one, other)]
+    maybe = all(each.site[0].startswith(MAYBE) for each in (one, other))
+    alike = sites[0] == sites[1] and (one.at == other.at or one.left == other.left)
+    # What is short, and printed alone, may be a result that is written like a time before it.
+    return alike and not maybe and (of_measure or not sites[0][0].startswith("printed"))
 
 
 def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:

@@ -1,8 +1,8 @@
 """Notes where in a printed line a measured number stands, so that a result beside it is not taken for one.
 
-A number is written as text first, and the text is printed soon after. If a line has all texts of measured
-numbers that came since the line before, and each as often as it came, they are these. What was printed in
-another way is not noted here.
+A number is written as text first, and the text is printed soon after. If a line has the texts of measured
+numbers that came since the line before, and each as often as it came, they are these; one of many digits may
+have gone into a file. What was printed in another way is not noted here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MARKS = "\x02\x03"
 """What a measured number of a kept line stands between."""
+MAYBE = "\x04"
+"""What comes before one that may be another number."""
 LONGEST = 2000
 """Characters of a line that is kept."""
 _SURE = 4
@@ -48,36 +50,44 @@ class _Line:
         found = _places(whole, [each[0] for each in given]) if given else []
         start = 0
         for line in whole.split("\n") if found else ():
-            inside = [(a - start, b - start) for a, b in found if start <= a and b <= start + len(line)]
+            inside = [(a - start, b - start, m) for a, b, m in found if start <= a and b <= start + len(line)]
             _note(line, inside, given[0][1:])
             start += len(line) + 1
 
 
-def _places(text: str, given: list[str]) -> list[tuple[int, int]]:
-    """Return where texts stand in one that has each of them as often as it is given; else nothing."""
-    found: list[tuple[int, int]] = []
+def _places(text: str, given: list[str]) -> list[tuple[int, int, bool]]:
+    """Return where texts stand in one that has each short one as often as it is given, or more often: then
+    each of these may be another number, which the last word of each place says. Else nothing.
+    """
+    found: list[tuple[int, int, bool]] = []
     for each in set(given):
         pattern = re.compile(rf"(?<![0-9A-Za-z.]){re.escape(each)}{_AFTER}")
         matches = [match.span() for match in pattern.finditer(text)]
-        if len(matches) != given.count(each):
+        if not matches and _digits(each) >= _SURE:  # written to a file
+            continue
+        if len(matches) < given.count(each):
             return []
-        found += matches
+        found += [(*span, len(matches) > given.count(each)) for span in matches]
     found.sort()
-    ends = [0, *(end for _, end in found)]
-    return found if all(end <= begin for end, (begin, _) in zip(ends, found)) else []
+    ends = [0, *(end for _, end, _ in found)]
+    return found if all(end <= begin for end, (begin, *_) in zip(ends, found)) else []
 
 
-def _note(line: str, spans: list[tuple[int, int]], place: tuple[str, int]) -> None:
-    if not spans or len(line) > LONGEST:
+def _note(line: str, spans: list[tuple[int, int, bool]], place: tuple[str, int]) -> None:
+    if not any(not maybe for *_, maybe in spans) or len(line) > LONGEST:
         return
-    digits = sum(each.isdigit() for a, b in spans for each in line[a:b].lstrip("0.+-"))
+    digits = sum(_digits(line[a:b]) for a, b, maybe in spans if not maybe)
     marked, end = [], 0
-    for a, b in spans:
-        marked += [line[end:a], MARKS[0], line[a:b], MARKS[1]]
+    for a, b, maybe in spans:
+        marked += [line[end:a], MARKS[0], MAYBE if maybe else "", line[a:b], MARKS[1]]
         end = b
     kind = "message" if digits >= _SURE else "printed"
-    key = (f"{place[0]}:{place[1]}", len(spans), kind)
+    key = (f"{place[0]}:{place[1]}", 0, kind)
     measured.note_at(key, kind, "".join([*marked, line[end:]]), place[0], place[1])
+
+
+def _digits(text: str) -> int:
+    return sum(each.isdigit() for each in text.lstrip("0.+-"))
 
 
 def _watch(name: str) -> None:
