@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import bz2
 import gzip
 import io
@@ -74,11 +75,11 @@ def npy(run: Run) -> bytes:
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<5d", *values)
 
 
-def zipped(run: Run) -> bytes:
+def zipped(run: Run, text: bytes = b"") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         date = run.date.timetuple()[:6]
-        archive.writestr(zipfile.ZipInfo("log.txt", date), run.text)
+        archive.writestr(zipfile.ZipInfo("log.txt", date), text or run.text)
         archive.writestr(zipfile.ZipInfo("values.npy", date), npy(run))
     return file.getvalue()
 
@@ -119,6 +120,7 @@ KINDS: dict[str, Callable[[Run], bytes]] = {
     "log.txt.gz": lambda run: gzip.compress(run.text, mtime=int(run.began)),
     "log.bz2": lambda run: bz2.compress(run.text),
     "log.xz": lambda run: lzma.compress(run.text),
+    "agent.zip": lambda run: zipped(run, b'{"data": "' + base64.b64encode(pickled(run)) + b'"}\n'),
     "model.joblib": lambda run: zlib.compress(pickled(run)),
     "model.zip": zipped,
     "out.tar.gz": tarred,

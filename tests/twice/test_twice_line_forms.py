@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.line_forms import by_form, is_of_measure, outline, template
+from reprobuild.twice.line_forms import (
+    by_form,
+    column_of,
+    columns_of_measure,
+    is_of_measure,
+    outline,
+    template,
+)
 from reprobuild.twice.text_tokens import tokens
 
 
@@ -24,3 +31,22 @@ def test_the_words_since_the_number_before_count(line: str, at: int, *, measured
     read = tokens(line, Evidence())
     numbers = [place for place, token in enumerate(read) if token.kind == "number"]
     assert is_of_measure(read, numbers[at]) == measured
+
+
+@pytest.mark.parametrize(
+    ("head", "row", "found"),
+    [
+        ("epoch,time/fps,loss", "3.5,467,0.5", [1]),
+        ("epoch,time/fps,loss", "3,-467,0.5", [1]),
+        ("epoch,time/fps,loss", '"a, b",467,0.5', []),
+        ("epoch,loss,time_elapsed", "3,,12", [2]),
+        ("epoch,time/fps,loss", "3,a467,0.5", []),
+        ("1,2,3", "3,467,0.5", []),
+    ],
+)
+def test_a_table_says_in_its_first_line_which_columns_are_measured(
+    head: str, row: str, found: list[int]
+) -> None:
+    read = tokens(row, Evidence())
+    places = [column_of(read, at) for at, token in enumerate(read) if token.kind == "number"]
+    assert [at for at in places if at in columns_of_measure(head)] == found

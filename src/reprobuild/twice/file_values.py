@@ -7,6 +7,7 @@ lines, but for an archive's times and the sizes of its compressed members. Nothi
 
 from __future__ import annotations
 
+import base64
 import bz2
 import hashlib
 import io
@@ -36,6 +37,8 @@ _MOST_NUMBERS = 4096
 """Of an array that is written out."""
 _MOST_DEPTH = 4
 _TEXT = re.compile(rb"[\t\x20-\x7e]{6,}")
+_PICKLED = re.compile(r'"(gA[A-Za-z0-9+/]{30,}={0,2})"')
+"""A pickle in a text, as Stable-Baselines3 has it."""
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"ghijklmnopqrstuv")
 """Bytes are written without digits, which could be taken for a measured number."""
 _LIKELY_SINGLE = 1e-3
@@ -258,10 +261,18 @@ class _Reader:
         else:
             yield from _quoted(name, f"{argument}")
 
-    @staticmethod
-    def _text(data: bytes, name: str) -> Iterator[str]:
+    def _text(self, data: bytes, name: str) -> Iterator[str]:
         for line in data.decode().split("\n"):
-            yield f"{name}{line}"
+            begin = 0
+            for match in _PICKLED.finditer(line):
+                inside = base64.b64decode(match[1])
+                again = base64.b64encode(inside).decode() == match[1]
+                found = self._pickle(inside, name, 0) if again else None
+                if found is not None:
+                    yield f"{name}{line[begin : match.start(1)]}"
+                    yield from found
+                    begin = match.end(1)
+            yield f"{name}{line[begin:]}"
 
     def _bytes(self, data: bytes, name: str) -> Iterator[str]:
         """Yield bytes with the texts and the measured numbers in them."""

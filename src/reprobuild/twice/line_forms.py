@@ -8,6 +8,16 @@ from collections.abc import Sequence
 
 from .text_tokens import Token
 
+UNITS = frozenset(
+    (
+        *("ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute"),
+        *("minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days", "k", "K", "M", "G", "/", "it"),
+    )
+)
+"""Words that change with the size of a duration or a speed."""
+BAR = frozenset("█▉▊▋▌▍▎▏#")
+"""Characters of a progress bar, whose length changes with the digits of the speed beside it."""
+_LEAST_COLUMNS = 3
 COUNTED = ("number", "lasting")
 _MEASURE = re.compile(
     r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
@@ -63,3 +73,18 @@ def _words_before(line: Sequence[Token], at: int) -> str:
         text, at = between + text, first - 1
         if not first or sum(map(between.count, "([")) <= sum(map(between.count, ")]")):
             return text
+
+
+def columns_of_measure(head: str) -> frozenset[int]:
+    """Return which columns of a table with commas are called by a word of measure in its first line."""
+    names = head.split(",")
+    if len(names) < _LEAST_COLUMNS or any(each[:1].isdigit() for each in names) or '"' in head:
+        return frozenset()
+    return frozenset(at for at, name in enumerate(names) if _MEASURE.search(name))
+
+
+def column_of(line: Sequence[Token], at: int) -> int:
+    """Return in which column of a table with commas a number stands; -1 where quotes make it unsure."""
+    before = "".join(token.text for token in line[:at])
+    alone = (at == 0 or line[at - 1].text in (",", "-")) and (at + 1 == len(line) or line[at + 1].text == ",")
+    return before.count(",") if alone and '"' not in before else -1

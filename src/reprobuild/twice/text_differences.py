@@ -16,7 +16,19 @@ from math import log
 from . import chance
 from .derived_items import Item, SiteKey
 from .evidence import EXACT, FEW, MAYBE, Evidence, decimals
-from .line_forms import COUNTED, NUMBER, by_form, is_of_measure, outline, said, template
+from .line_forms import (
+    BAR,
+    COUNTED,
+    NUMBER,
+    UNITS,
+    by_form,
+    column_of,
+    columns_of_measure,
+    is_of_measure,
+    outline,
+    said,
+    template,
+)
 from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
@@ -28,16 +40,6 @@ from .text_tokens import (
     tokens,
     without_times,
 )
-
-_UNITS = frozenset(
-    (
-        *("ns", "us", "µs", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute"),
-        *("minutes", "h", "hr", "hrs", "hour", "hours", "d", "day", "days", "k", "K", "M", "G", "/", "it"),
-    )
-)
-"""Words that change with the size of a duration or a speed."""
-_BAR = frozenset("█▉▊▋▌▍▎▏#")
-"""Characters of a progress bar, whose length changes with the digits of the speed beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ class Texts:
         self._told_before: set[tuple[str, ...]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
         self._columns: dict[tuple[SiteKey, str, int], int] = {}
+        self._measured_columns: frozenset[int] = frozenset()
+        """Of a table with commas, by what its first line calls them."""
         self._found: dict[tuple[int, int, str], list[Item]] = {}
         self._by_turn: dict[tuple[object, ...], _Turns] = {}
         self.apart: tuple[str, str] | None = None
@@ -126,6 +130,7 @@ class Texts:
         for each in (self._used, self._told, self._columns, self._found, self._by_turn):
             each.clear()
         self._slots = tuple(by_form(lines) for lines in (one, other))
+        self._measured_columns = columns_of_measure(one[0]) if one[:1] == other[:1] else frozenset()
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, f"line {number + 1} of {where}")
@@ -202,7 +207,7 @@ class Texts:
             for i, j in zip(*numbers, strict=True):
                 x, y = both[0][i], both[1][j]
                 if x.text != y.text:
-                    of_measure = is_of_measure(both[0], i)
+                    of_measure = is_of_measure(both[0], i) or column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
@@ -414,13 +419,13 @@ def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: b
     token = line[at]
     if token.text == "-" and at + 1 in measured:  # of a difference of two times
         return True
-    if redrawn and (token.text in _BAR or token.kind == "space"):
+    if redrawn and (token.text in BAR or token.kind == "space"):
         return True
     before = at - 1
-    while before >= 0 and (line[before].kind == "space" or line[before].text in _UNITS):
+    while before >= 0 and (line[before].kind == "space" or line[before].text in UNITS):
         before -= 1
     return (token.kind == "space" and at + 1 in measured) or (
-        (token.kind == "space" or token.text in _UNITS) and before in measured
+        (token.kind == "space" or token.text in UNITS) and before in measured
     )
 
 
