@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.text_differences import Texts
 
@@ -75,3 +76,11 @@ def test_text_may_follow_a_bar_on_its_line(one: str, other: str, counts: bool, s
     said = "epoch 0: accuracy {}"
     lines = BAR + one.format(said.format("0.5938")), BAR + other.format(said.format(score))
     assert apart(*lines) == (counts or score == "0.5939")
+
+
+@pytest.mark.parametrize(("other", "counts"), [("4.9it/s, loss=0.51", False), ("5.9it/s, loss=0.52", True)])
+def test_what_stands_before_text_counts_where_it_was_as_far(other: str, counts: bool) -> None:
+    lines = [f"{BAR}\r 20%|#  | 3/15 [00:00<00:02,  {each}]saved" for each in ("5.9it/s, loss=0.51", other)]
+    measured = [Evidence(items=[Item(("text", "a.py", 3, 0), each, 0, 0)]) for each in ("5.9", other[:3])]
+    number, _ = Texts(*measured).compare([lines[0]], [lines[1]], "standard error", many=False)
+    assert (number == 0) == counts

@@ -497,3 +497,23 @@ def test_a_log_may_leave_out_the_time_of_the_line_before(one: str, other: str, c
     sides = [Evidence(began=1927627201.0 + 10 * at, ended=1927627204.0 + 10 * at) for at in (0, 1)]
     found, _ = Texts(*sides).compare([one], [other], "standard output", many=False)
     assert (found == 0) == counts
+
+
+@pytest.mark.parametrize(
+    ("values", "line", "counts"),
+    [
+        ((3.0, 4.0), "survival time {:.0f}", True),
+        ((3.1, 4.2), "survival time {:.1f}", True),
+        ((3.684, 3.113), "mean {:.2f} ms", False),
+        ((3.684, 3.113), "score {:.2f}", False),
+    ],
+)
+def test_a_short_result_is_none_of_what_is_seldom_made(
+    values: tuple[float, float], line: str, counts: bool
+) -> None:
+    """Such as a mean in milliseconds: of many such numbers some are like any of two digits."""
+    site = ("value mean in milliseconds", "train.py", 3, 0)
+    sides = [Evidence(items=[Item(site, value, 0, 0)]) for value in values]
+    lines = [line.format(value) for value in values]
+    found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "a file", many=False)
+    assert (found == 0) == counts

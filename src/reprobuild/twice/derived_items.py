@@ -23,6 +23,9 @@ SiteKey = tuple[str, str, int, int]
 """What a place gives (text, value, whole), its file, its line, and which of this line's places it is."""
 
 
+_RARER = (" of every ", " in milliseconds", " in microseconds")
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One value of a place."""
@@ -35,6 +38,11 @@ class Item:
     """How many came after it."""
     process: int = 0
     """Which process of its run."""
+
+    @property
+    def is_rarer(self) -> bool:
+        """Whether it is one of many that are seldom made, of which some are like any short number."""
+        return any(each in self.site[0] for each in _RARER) and not self.site[0].startswith("span in")
 
 
 def together(items: Sequence[Item]) -> list[Item]:

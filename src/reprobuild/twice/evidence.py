@@ -137,9 +137,9 @@ class Evidence:
 
     @cached_property
     def phrases(self) -> re.Pattern[str] | None:
-        """All drawn names of several words, such as calm-owl-3, or of one."""
+        """All drawn names of several words, such as calm-owl-3."""
         given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
-        names = {name for name in given if len(re.findall(r"\w+", name)) > 1 or name.isalpha()}
+        names = {name for name in given if len(re.findall(r"\w+", name)) > 1}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 

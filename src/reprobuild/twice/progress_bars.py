@@ -13,7 +13,7 @@ _PROGRESS = re.compile(r"(?<![\d.])(\d+)\s*(?:/\s*(\d+)|%|it\b)")
 _UP = "\x1b[A"
 _METER = re.compile(r"\[(?:\d+:)?\d+:\d\d")
 """Where tqdm begins to tell times; what comes after them may be a result of any form."""
-_BEFORE_TEXT = re.compile(r"([^\r]*\|\s*(\d+)/(\d+) \[[^\[\]]*\])(?=[^\s\[])")
+_BEFORE_TEXT = re.compile(r"([^\r]*\|\s*(\d+)/(\d+) \[[^\[\]]*\])(?=[^\s\[]|$)")
 """A bar at which other text was printed without a new line, as a log does."""
 _RATE = re.compile(
     r"(?:[\d.]+|\?)\s*[kMG]?(?:[^\W\d_]+/s(?:ec(?:ond)?)?(?![^\W\d_])|s/ ?[^\W\d_]+)|\d+:\d\d(?::\d\d)?"
@@ -34,6 +34,15 @@ class Redrawn:
     others: list[str] = field(default_factory=list)
     """States that show no progress, in their order."""
 
+    before_text: str = ""
+    """The state at which other text was printed."""
+
+    @property
+    def progress(self) -> tuple[str, ...]:
+        """How far that state was."""
+        bar = _BEFORE_TEXT.match(self.before_text)
+        return bar.groups()[1:] if bar else ()
+
     @property
     def passes(self) -> int:
         """How often the progress began anew."""
@@ -45,9 +54,11 @@ def redrawn(line: str) -> Redrawn:
     *states, last = line.rstrip("\r").split("\r")
     if last.endswith(_UP):  # it is drawn over as well, by the bar that has this one in it
         states, last = [*states, last.removesuffix(_UP)], ""
-    if (bar := _BEFORE_TEXT.match(last)) and int(bar[2]) < int(bar[3]):  # it is drawn again below
+    if (
+        (bar := _BEFORE_TEXT.match(last)) and bar.end() < len(last) and int(bar[2]) < int(bar[3])
+    ):  # it is drawn again below
         states, last = [*states, bar[0]], last[bar.end() :]
-    found = Redrawn(last)
+    found = Redrawn(last, before_text=bar[0] if bar and states[-1:] == [bar[0]] else "")
     number, before = 0, -1.0
     for state in states:
         matches = [*_PROGRESS.finditer(state)]

@@ -164,7 +164,8 @@ class Texts:
         if len(a.others) != len(b.others):
             return None
         found: list[TextDifference] = []
-        for pair in ((a.last, b.last), *zip(a.others, b.others, strict=True)):
+        before_text = [(a.before_text, b.before_text)] if a.progress == b.progress else []
+        for pair in ((a.last, b.last), *before_text, *zip(a.others, b.others, strict=True)):
             if pair[0].split() != pair[1].split():
                 explained = self._pair(pair, where, redrawn=True)
                 if explained is None:
@@ -320,6 +321,8 @@ class Texts:
         least, of_measure = number.least, number.of_measure
         if number.pair[0].kind == "lasting" or least >= EXACT:
             return True
+        if item.is_rarer:
+            return least >= _SHORT and likely <= chance.OF_PAIR[False]
         turns = max(item.at + item.left, twin.at + twin.left) + 1
         scattered = (of_measure and turns <= FEW) or likely <= chance.OF_PAIR[of_measure]
         if item.site[0] == "text":

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_NAMES = 2000
-SHORTEST_WORD = 3
-"""Letters of a word that the system's generator chose for a name."""
 FORMAT = 3
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
@@ -119,8 +117,6 @@ def _secrets(module: Any) -> None:
         result = chosen(sequence)
         if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
             _drawn.append(result)
-        elif isinstance(result, str) and len(result) >= SHORTEST_WORD:
-            _add("drawn names", result)
         return result
 
     module.choice = choice
