@@ -517,3 +517,14 @@ def test_a_short_result_is_none_of_what_is_seldom_made(
     lines = [line.format(value) for value in values]
     found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "a file", many=False)
     assert (found == 0) == counts
+
+
+@pytest.mark.parametrize(("told", "counts"), [("mean fit time", False), ("mean score", True)])
+def test_a_mean_of_some_times_needs_a_word_where_it_has_few_digits(told: str, counts: bool) -> None:
+    """As of the folds of one search, where another follows."""
+    site = ("value", "search.py", 3, 0)
+    times = [[0.103, 0.242, 0.117, 0.385, 0.216], [0.091, 0.157, 0.302, 0.118, 0.273]]
+    sides = [Evidence(items=[Item(site, each, at, 4 - at) for at, each in enumerate(run)]) for run in times]
+    lines = [f"{told} {sum(run[:3]) / 3:.3f}" for run in times]
+    found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
+    assert (found == 0) == counts

@@ -391,7 +391,7 @@ _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int, int], ...] = (
     (lambda side, text: side.texts.get(text, []), 0, 0),
     (lambda side, text: measured_items(text, side), 0, 0),
     (lambda side, text: side.cut_off(text), _SHORT, _SHORT),
-    (lambda side, text: side.made_of_some(*printed_range(text)), EXACT, _AGAIN),
+    (lambda side, text: side.made_of_some(*printed_range(text)), EXACT, _SHORT),
 )
 """What a number of so many digits may come from; the second where words speak of a measure."""
 _WRITTEN, _COMPUTED = 0, 1
