@@ -9,6 +9,7 @@ from reprobuild.twice.line_forms import (
     by_form,
     column_of,
     columns_of_measure,
+    is_layout,
     is_of_measure,
     outline,
     template,
@@ -50,3 +51,23 @@ def test_a_table_says_in_its_first_line_which_columns_are_measured(
     read = tokens(row, Evidence())
     places = [column_of(read, at) for at, token in enumerate(read) if token.kind == "number"]
     assert [at for at in places if at in columns_of_measure(head)] == found
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "layout"),
+    [
+        (["  results", "┏━━┳━━━┓"], [" results", "┏━━┳━━┓"], True),
+        (["  results", "┏━━┳━━━┓"], [" results", "┏━━┳━━━┓"], False),
+        (["  results", "┏━━┳━━━┓"], [" result", "┏━━┳━━┓"], False),
+        (["  results 1", "┏━━┳━━━┓"], [" results 1", "┏━━┳━━┓"], False),
+        (["   *", "loss"], ["  *", "loss"], False),
+        (["┏━━┳━━━┓"], ["┏━━┳━━┓"], True),
+        (["┃ a ┃ it/s ┃", "┡━━━╇━━━━━━┩"], ["┃ a ┃ it/s  ┃", "┡━━━╇━━━━━━━┩"], True),
+        (["┃ a ┃ 1 ┃", "┡━━━╇━━━━━━┩"], ["┃ a ┃ 1  ┃", "┡━━━╇━━━━━━━┩"], False),
+        (["┏━━┳━━━┓"], ["┏━━┳━━┳━┓"], False),
+        (["1.0 ┤╭──╮"], ["1.0 ┤╭───╮"], False),
+        (["╭──╯"], ["╭───╯"], False),
+    ],
+)
+def test_a_table_is_as_wide_as_its_numbers(one: list[str], other: list[str], layout: bool) -> None:
+    assert is_layout(one, other, 0) == layout

@@ -18,6 +18,9 @@ UNITS = frozenset(
 BAR = frozenset("█▉▊▋▌▍▎▏#")
 """Characters of a progress bar, whose length changes with the digits of the speed beside it."""
 _LEAST_COLUMNS = 3
+_CORNERS = ("┏┓", "┡┩", "┗┛", "└┘", "┌┐", "├┤", "╭╮", "╰╯", "╔╗", "╚╝", "╠╣")
+_HORIZONTAL = "━┳╇┻─┴┬┼═╦╩╬"
+_ONE_EACH = re.compile("([━─═])[━─═]+")
 COUNTED = ("number", "lasting")
 _MEASURE = re.compile(
     r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
@@ -88,3 +91,19 @@ def column_of(line: Sequence[Token], at: int) -> int:
     before = "".join(token.text for token in line[:at])
     alone = (at == 0 or line[at - 1].text in (",", "-")) and (at + 1 == len(line) or line[at + 1].text == ",")
     return before.count(",") if alone and '"' not in before else -1
+
+
+def is_layout(one: Sequence[str], other: Sequence[str], at: int) -> bool:
+    """Return whether a line is a table's border that is as long as its numbers, or a title beside it."""
+    a, b = one[at], other[at]
+    if _is_border(a) and _is_border(b):
+        return _ONE_EACH.sub(r"\1", a.strip()) == _ONE_EACH.sub(r"\1", b.strip())
+    if a.split() != b.split() or any(map(str.isdigit, a)) or not any(map(str.isalpha, a)):
+        return False
+    beside = [(one[to], other[to]) for to in (at - 1, at + 1) if 0 <= to < min(len(one), len(other))]
+    return any(x != y and _is_border(x) and _is_border(y) for x, y in beside)
+
+
+def _is_border(line: str) -> bool:
+    line = line.strip()
+    return f"{line[:1]}{line[-1:]}" in _CORNERS and not line[1:-1].strip(_HORIZONTAL)

@@ -55,7 +55,7 @@ def redrawn(line: str) -> Redrawn:
     if last.endswith(_UP):  # it is drawn over as well, by the bar that has this one in it
         states, last = [*states, last.removesuffix(_UP)], ""
     if (
-        (bar := _BEFORE_TEXT.match(last)) and bar.end() < len(last) and int(bar[2]) < int(bar[3])
+        (bar := _BEFORE_TEXT.match(last)) and bar.end() < len(last) and int(bar[2]) <= int(bar[3])
     ):  # it is drawn again below
         states, last = [*states, bar[0]], last[bar.end() :]
     found = Redrawn(last, before_text=bar[0] if bar and states[-1:] == [bar[0]] else "")

@@ -24,6 +24,7 @@ from .line_forms import (
     by_form,
     column_of,
     columns_of_measure,
+    is_layout,
     is_of_measure,
     outline,
     said,
@@ -133,7 +134,9 @@ class Texts:
         self._measured_columns = columns_of_measure(one[0]) if one[:1] == other[:1] else frozenset()
         for number, (a, b) in enumerate(pairs):
             if a != b:
-                explained = self._line(a, b, f"line {number + 1} of {where}")
+                explained = self._line(a, b, place := f"line {number + 1} of {where}")
+                if explained is None and not many and is_layout(one, other, number):
+                    explained = [TextDifference(place, (a[:160], b[:160]), "width of a table")]
                 if explained is None:
                     self.apart = (a, b) if (a, b) != (one[number], other[number]) else None
                     return number, found
@@ -179,14 +182,12 @@ class Texts:
 
     def _timed(self, one: str, other: str, where: str) -> list[TextDifference] | None:
         """Return the differences of two lines of which one leaves out its time, that of the line before."""
-        blank = tuple(map(without_times, (one, other), self.sides))
-        if len(one) != len(other) or (blank[0] == one) == (blank[1] == other):
+        a, b = map(without_times, (one, other), self.sides)
+        if len(one) != len(other) or (a == one) == (b == other):
             return None
-        found = [TextDifference(where, (one[:160], other[:160]), "time of day")]
-        if blank[0] != blank[1]:
-            more = self._pair((blank[0], blank[1]), where, redrawn=False)
-            return found + more if more is not None else None
-        return found
+        more = [] if a == b else self._pair((a, b), where, redrawn=False)
+        found = TextDifference(where, (one[:160], other[:160]), "time of day")
+        return None if more is None else [found, *more]
 
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
