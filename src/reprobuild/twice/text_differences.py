@@ -293,8 +293,9 @@ class Texts:
 
     def _is_same(self, key: _Key, number: _Number) -> bool:
         """Return whether a number of some digits is the one that a place explained before, written again."""
-        owner = self._used[key].pair
-        return number.least >= _SHORT and [t.text for t in owner] == [t.text for t in number.pair]
+        texts = [token.text for token in number.pair]
+        long = number.least >= _SHORT - 1 and sum(map(digits, texts)) >= 2 * _SHORT - 1
+        return long and [token.text for token in self._used[key].pair] == texts
 
     def _items(self, choice: int, side: int, text: str) -> list[Item]:
         key = (choice, side, text)
