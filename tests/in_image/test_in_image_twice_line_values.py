@@ -51,9 +51,14 @@ def endless() -> list[Any]:
     return found
 
 
+class Measured(float):
+    """A number of a kind of its own, as the recorder makes of times."""
+
+
 MAKERS: list[Callable[[int], Any]] = [
     lambda n: n + 5000,
     lambda n: n / 7,
+    lambda n: Measured(n / 7),
     lambda n: f"text {n}",
     lambda n: b"%d" % n,
     lambda n: [1, [2, (n, 3)]],
@@ -98,6 +103,11 @@ def test_endless_and_large_values_end() -> None:
     many = [Point(number) for number in range(line_values.MOST_NODES)]
     assert digest(many) == digest([*many])
     assert digest(many) != digest([Point(-1), *many[1:]])
+
+
+def test_a_number_of_a_kind_of_its_own_is_a_number() -> None:
+    assert digest(Measured(0.5)) == digest(0.5)
+    assert shown(Measured(0.5)) == "0.5"
 
 
 def test_small_values_are_marked() -> None:

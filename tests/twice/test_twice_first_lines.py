@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from reprobuild.twice.first_lines import entries
+from reprobuild.twice.first_lines import follow
 from reprobuild.twice.line_records import RETURNED, LineRecord, LineStream
 from reprobuild.twice.records import ProgramLine
 
@@ -47,7 +47,7 @@ def digest(value: str) -> str:
 
 def found(*runs: Run) -> list[tuple[int, list[str]]]:
     one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
-    return [(each.place.line, each.names) for each in entries(one, other)]
+    return [(each.place.line, each.names) for each in follow(one, other).entries]
 
 
 def both(*lines: tuple[int, Values, Values, Values, Values]) -> list[tuple[int, list[str]]]:
@@ -168,8 +168,8 @@ def test_processes_are_side_by_side_by_what_they_are() -> None:
         run.add(2, {"x": value}, {})
         return [LineStream(("", "", name, "train.py"), tuple(run.records)) for name in names]
 
-    assert not entries(streams("a", ["Process-1"]), streams("b", ["Process-2"]))
+    assert not follow(streams("a", ["Process-1"]), streams("b", ["Process-2"])).entries
     assert [
         each.place.line
-        for each in entries(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"]))
+        for each in follow(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"])).entries
     ] == [1]

@@ -12,15 +12,15 @@ import pytest
 from reprobuild.twice import known_causes
 from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.external_values import Candidate
-from reprobuild.twice.first_lines import Entry
-from reprobuild.twice.line_experiments import LINE, confirmed_line
+from reprobuild.twice.first_lines import Entry, FollowedLines
+from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows
 from support.twice import PROGRAMS, compared
 
 PROGRAM = PROGRAMS / "lines.py"
-CASES = ("returned", "argument", "order", "seeded", "thread", "attribute", "several_lines")
+CASES = ("returned", "argument", "order", "seeded", "thread", "attribute", "several_lines", "upstream")
 
 
 def marked(case: str) -> int:
@@ -49,6 +49,22 @@ def test_a_line_is_proven_to_be_the_cause_whatever_it_takes(case: str, tmp_path:
     assert any(heading == "experiment" and "this is proven" in text for heading, text in told)
 
 
+def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path) -> None:
+    found = compared(sys.executable, [str(PROGRAM), "deadline"], tmp_path)
+    cause = found.cause
+    assert cause is not None
+    assert [(each.kind, each.place.line) for each in cause.candidates][:2] == [
+        (DECISION, marked("deadline")),
+        ("clock", marked("deadline") - 2),
+    ], rows(found)
+    assert cause.place.line == marked("deadline")
+    assert cause.proven
+    assert (
+        "other path",
+        f"the runs went on in another way at {cause.place}: `{cause.place.text}`, by time.time",
+    ) in rows(found)
+
+
 def entry(line: int, *names: str, at: int = 0) -> Entry:
     place = ProgramLine("train.py", line, "main", "")
     record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {})
@@ -66,8 +82,8 @@ class Lines:
     parts: bool = True
     kept_none: int = 0
 
-    def lines_apart(self) -> list[Entry]:
-        return list(self.found)
+    def followed(self) -> FollowedLines:
+        return FollowedLines(list(self.found), [])
 
     def kept(self, entry: Entry) -> Mapping[str, str] | None:
         return None if entry.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES_0": ""}

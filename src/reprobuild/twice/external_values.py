@@ -207,10 +207,14 @@ def seeded_by(seed: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
     ]
     given = [each for each in earlier if _is_in(each, seed)]
     latest = max(given or earlier, key=lambda each: each.at, default=None)
-    unseeded = all(value.startswith(_NONE_GIVEN) for value in seed.values)
-    if unseeded or latest is None or latest.kind not in _SEEDS:
+    if is_unseeded(seed) or latest is None or latest.kind not in _SEEDS:
         return []
     return [latest] if given or seed.at - latest.at <= SHORTLY else []
+
+
+def is_unseeded(seed: Candidate) -> bool:
+    """Return whether a generator was made or seeded without a seed."""
+    return all(value.startswith(_NONE_GIVEN) for value in seed.values)
 
 
 def _is_in(candidate: Candidate, seed: Candidate) -> bool:

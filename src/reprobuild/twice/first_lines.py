@@ -62,8 +62,27 @@ class Entry:
         return len(self.reached | self.perhaps)
 
 
-def entries(one: Sequence[LineStream], other: Sequence[LineStream]) -> list[Entry]:
-    """Return the entries that reached something, the earliest first; last those that are not certain."""
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A statement after which the runs did different things, because of a value that differed."""
+
+    place: ProgramLine
+    came_from: frozenset[ProgramLine]
+    """The entries that this value came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedLines:
+    """What the traces of two runs have told."""
+
+    entries: list[Entry]
+    """Those that reached something, the earliest first; last those that are not certain."""
+    decisions: list[Decision]
+    """In the order of run 1."""
+
+
+def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLines:
+    """Compare the traces of two runs."""
     search = _Search(_numbered(one), _numbered(other))
     for a, b, process in sorted(_all_pairs(one, other), key=lambda each: each[0].at):
         if b is None:
@@ -72,7 +91,8 @@ def entries(one: Sequence[LineStream], other: Sequence[LineStream]) -> list[Entr
             search.take(a, b, process)
     found = [each for each in search.entries.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
-    return sorted(found, key=lambda each: (not each.sure, each.reach < FEW * most, each.at))
+    found.sort(key=lambda each: (not each.sure, each.reach < FEW * most, each.at))
+    return FollowedLines(found, search.decisions)
 
 
 def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
@@ -92,8 +112,9 @@ class _Search:
         """The entries that two digests came from."""
         self._open: dict[tuple[int, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
         """Statements of a thread with a difference whose caller has not ended: number and entries."""
-        self._differed: set[int] = set()
-        """Records that have been found to differ, by their id."""
+        self.decisions: list[Decision] = []
+        self._differed: dict[int, set[ProgramLine]] = {}
+        """The entries of records that have been found to differ, by the record's id."""
         self._seeded: dict[tuple[int, str], set[ProgramLine]] = {}
         """The entries that a process's generator of a module was seeded from."""
 
@@ -125,12 +146,14 @@ class _Search:
             elif name in seeded or roots:  # seeded with what differs, or drawn from beside it
                 self._seeded[process, name] = roots | self._seeded.get((process, name), set())
         if read or left or inner or seeded:
-            self._differed.add(id(a))
+            self._differed[id(a)] = roots
             self._open[process, a.thread].append((a.number, roots))
 
     def parted(self, a: LineRecord) -> None:
         """Take the last statement before the runs did different things."""
-        if id(a) not in self._differed:
+        if id(a) in self._differed:
+            self.decisions.append(Decision(a.place, frozenset(self._differed[id(a)])))
+        else:
             self.entries.setdefault(a.place, Entry(a.place, a.end, a.at)).sure = True
 
     def _inner(self, a: LineRecord, process: int) -> set[ProgramLine]:
@@ -244,13 +267,16 @@ def _side_by_side(
 ) -> Iterator[tuple[LineRecord, LineRecord | None]]:
     """Yield the statements that both runs have in common, and the last before each at which they part."""
     i = j = 0
+    last: LineRecord | None = None
     while i < len(a) and j < len(b):
         if _same(a[i], b[j]):
+            last = a[i]
             yield a[i], b[j]
             i, j = i + 1, j + 1
             continue
-        if i:
-            yield a[i - 1], None
+        if last is not None:
+            yield last, None
+            last = None
         skipped = _skipped(a, b, i, j)
         if skipped is None:
             return

@@ -145,6 +145,11 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+BATCHES = Remedy(
+    "with in_order=False a DataLoader gives the batch of the worker that is first",
+    "leave in_order at True",
+    "PyTorch's documentation of torch.utils.data.DataLoader",
+)
 SET = Remedy(
     "a set of objects has the order of their addresses, and a set of strings that of the hash seed",
     "sort it: sorted(…, key=…), or use a dict, which keeps the order of insertion",
@@ -269,6 +274,8 @@ def of_hint(name: str) -> Remedy | None:
     """Return what is known about a line of the program's text, by what the recorder calls it."""
     if name == "the order of a set":
         return SET
+    if name == "batches in the order in which workers finish":
+        return BATCHES
     return THREADS if "thread" in name or "order in which tasks end" in name else None
 
 

@@ -13,16 +13,20 @@ from typing import Protocol
 from . import known_causes
 from .causes import Cause, Trial
 from .experiments import Laboratory, Suspect
-from .external_values import Candidate, is_drawn_name
-from .first_lines import Entry
+from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
+from .first_lines import Decision, Entry, FollowedLines
 from .known_causes import Remedy, of_source
 from .line_records import RETURNED
+from .records import ProgramLine
 
 TRACE = {"REPROBUILD_TWICE_LINES": "trace"}
 KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
 """Settings of a run that traces lines, and of one that keeps what one of them leaves."""
 _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
+_TIMES = ("clock", "timeout")
+DECISION = "decision"
+"""The kind of a candidate that is a statement after which the runs went on in another way."""
 LINE = "line"
 """The kind of a candidate that is a statement at which a difference came in."""
 
@@ -30,8 +34,8 @@ LINE = "line"
 class LineLaboratory(Laboratory, Protocol):
     """What runs the program for these experiments."""
 
-    def lines_apart(self) -> list[Entry]:
-        """Return the statements at which a difference came in, the likeliest first."""
+    def followed(self) -> FollowedLines:
+        """Return what two runs with a trace of lines tell."""
 
     def kept(self, entry: Entry) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
@@ -52,9 +56,27 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     What none proves is a candidate, the likeliest first; what one refutes comes last.
     """
     known = cause.candidates if cause is not None else ()
-    found = laboratory.lines_apart()
+    found = laboratory.followed().entries
     found.sort(key=lambda each: any(_is_seldom(c) for c in _at(each, known)))
-    trials, refuted, tried = list[Trial](), list[Entry](), 0
+    proven, trials = _try(cause, found, laboratory, most)
+    if proven is not None:
+        return proven
+    refuted = {entry.place for entry, trial in trials if entry is not None and not trial.repeats}
+    left = [each for each in found if each.place not in refuted and each.sure]
+    if cause is None and not left:
+        return None
+    more = tuple(_candidate(each, known) for each in left[:most])
+    fresh = tuple(each for each in more if each not in known)
+    return replace(_with(cause, (*fresh, *known), [trial for _, trial in trials], None), proven=False)
+
+
+def _try(
+    cause: Cause | None, found: Sequence[Entry], laboratory: LineLaboratory, most: int
+) -> tuple[Cause | None, list[tuple[Entry | None, Trial]]]:
+    """Return the cause that an experiment with one of some statements proves, and the experiments."""
+    known = cause.candidates if cause is not None else ()
+    trials: list[tuple[Entry | None, Trial]] = []
+    tried = 0
     for entry in found:
         if tried >= most:
             break
@@ -64,28 +86,52 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
         tried += 1
         settings = {"REPROBUILD_TWICE_LINES": "give", **statement_setting(entry), **variables}
         told = _listed(entry.names)
-        remedy = _remedy(entry, known)
-        suspect = Suspect(
-            f"{told} as one run had {'them' if len(entry.names) > 1 else 'it'} after {entry.given_place}",
-            (), (_candidate(entry, known),), remedy, variables=settings,
-        )  # fmt: skip
-        outcome = laboratory.repeats(suspect)
+        it = "them" if len(entry.names) > 1 else "it"
+        what = f"{told} as one run had {it} after {entry.given_place}"
+        candidates, remedy = (_candidate(entry, known),), _remedy(entry, known)
+        outcome = laboratory.repeats(Suspect(what, (), candidates, remedy, variables=settings))
         if outcome is None:
             continue
-        trials.append(Trial(suspect.what, outcome))
-        if not outcome:
-            refuted.append(entry)
-        elif laboratory.parts_still():
-            return _with(cause, suspect.candidates, trials, remedy)
-        else:
-            trials.append(Trial("nothing pinned", repeats=True))
+        trials.append((entry, Trial(what, outcome)))
+        if outcome and laboratory.parts_still():
+            return _with(cause, candidates, [trial for _, trial in trials], remedy), trials
+        if outcome:
+            trials.append((None, Trial("nothing pinned", repeats=True)))
             break
-    left = [each for each in found if each not in refuted and each.sure]
-    if cause is None and not left:
-        return None
-    more = tuple(_candidate(each, known) for each in left[:most])
-    fresh = tuple(each for each in more if each not in known)
-    return replace(_with(cause, (*fresh, *known), trials, None), proven=False)
+    return None, trials
+
+
+def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
+    """Return a proven cause with what following the lines tells of it.
+
+    Of a clock, the statement at which the time decides comes first. A generator that was seeded with a value
+    from elsewhere is no cause: that is where this value came in, if an experiment proves it.
+    """
+    if not cause.proven or not cause.candidates:
+        return cause
+    if all(each.kind in _TIMES for each in cause.candidates):
+        return _with_decision(cause, laboratory.followed().decisions)
+    seed = cause.candidates[0]
+    if is_seed(seed) and not is_unseeded(seed):
+        found = [each for each in laboratory.followed().entries if _reaches(each, seed.place)]
+        tried, _ = _try(cause, found, laboratory, most)
+        return tried or cause
+    return cause
+
+
+def _reaches(entry: Entry, place: ProgramLine) -> bool:
+    return (place.file, place.line) in {(each.file, each.line) for each in entry.reached | entry.perhaps}
+
+
+def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
+    lines = {(each.place.file, each.place.line) for each in cause.candidates}
+    for decision in decisions:
+        if lines & {(each.file, each.line) for each in decision.came_from}:
+            clock = cause.candidates[0]
+            line = Candidate(DECISION, clock.name, decision.place, clock.values, 0, -1)
+            place = decision.place if cause.kind == "source" else cause.place
+            return replace(cause, candidates=(line, *cause.candidates), place=place)
+    return cause
 
 
 def _with(

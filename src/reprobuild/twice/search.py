@@ -11,8 +11,8 @@ from . import first_difference
 from .causes import Cause, find_cause
 from .experiments import Suspect, confirmed, of_variation
 from .first_difference import DATA
-from .first_lines import Entry, entries
-from .line_experiments import KEEP, TRACE, confirmed_line, statement_setting
+from .first_lines import Entry, FollowedLines, follow
+from .line_experiments import KEEP, TRACE, confirmed_line, followed_back, statement_setting
 from .line_records import LineStream, has_failed, kept_values, read_lines
 from .recorded_run import (
     RECORDS,
@@ -83,8 +83,11 @@ def search_cause(
                         run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
                     )
                     cause = confirmed(cause, bench, how.experiments)
-                    if not cause.proven:
-                        cause = confirmed_line(cause, bench, how.experiments)
+                    cause = (
+                        followed_back(cause, bench, how.experiments)
+                        if cause.proven
+                        else confirmed_line(cause, bench, how.experiments)
+                    )
             return cause, attempt, True
         if crashed := [each.status for each in runs if each.status not in {one.status for one in found.runs}]:
             raise RepeatError(f"it {first_difference.status_text(crashed[0])}")
@@ -149,8 +152,8 @@ class Laboratory:
                 return True
         return False
 
-    def lines_apart(self) -> list[Entry]:
-        """Return the statements at which a difference came in, in runs with a trace of lines."""
+    def followed(self) -> FollowedLines:
+        """Return what two runs with a trace of lines tell, which part."""
         for attempt in range(1, LINE_ATTEMPTS + 1):
             self.say(f"following the program's lines, attempt {attempt} of {LINE_ATTEMPTS}")
             runs: list[ProgramRun] = []
@@ -161,8 +164,8 @@ class Laboratory:
                     runs.append(run_in(self.run, settings, self._patient(), folder))
                     lines.append(read_lines(folder / RECORDS))
             if _differ(*runs):
-                return entries(*lines)
-        return []
+                return follow(*lines)
+        return FollowedLines([], [])
 
     def kept(self, entry: Entry) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""

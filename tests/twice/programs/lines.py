@@ -22,7 +22,7 @@ class Deck:
 
 
 def native():
-    return os.stat(".").st_ino  # returned thread
+    return os.stat(".").st_ino  # returned thread upstream
 
 
 def weigh(value, factor):
@@ -70,6 +70,22 @@ def attribute():
     item = Item("a")
     item.weight = os.stat(".").st_ino  # attribute
     print(item.weight + 1)
+
+
+def upstream():
+    seed = native() % 1_000_003
+    print(random.Random(seed).random())
+
+
+def deadline():
+    started = time.time()
+    count = 0
+    while True:
+        now = time.time()
+        count += 1
+        if now > started + 0.05:  # deadline
+            break
+    print(count)
 
 
 def several_lines():

@@ -71,8 +71,21 @@ def _state_of_module(name: str) -> bytes:
         return b""
 
 
+def plain(value: Any) -> Any:
+    """Return a number or a text of a kind of its own, as the recorder makes of times, as a plain one."""
+    kind = type(value)
+    if kind in (bool, int, float, str):
+        return value
+    if issubclass(kind, int):
+        return int.__int__(value)
+    if issubclass(kind, float):
+        return float.__float__(value)
+    return str.__str__(value) if issubclass(kind, str) else value
+
+
 def digest(value: Any) -> str:
     """Return the digest of a value; an empty one of a module, a function or a class."""
+    value = plain(value)
     if is_opaque(value):
         return ""
     made = _Digest()
@@ -86,6 +99,7 @@ def digest(value: Any) -> str:
 
 def shown(value: Any) -> str:
     """Return a number, a short text or a short sequence of these as a reader sees them; else nothing."""
+    value = plain(value)
     kind = type(value)
     if kind in _SCALARS or kind in (str, bytes):
         return repr(value[:60] if kind in (str, bytes) else value)[:60]
@@ -182,6 +196,7 @@ class _Digest:
     def add(self, value: Any, depth: int) -> None:
         """Take in a value."""
         self._left -= 1
+        value = plain(value)
         kind = type(value)
         if kind in _SCALARS:
             self.hash.update(repr(value).encode())

@@ -29,7 +29,7 @@ LINES = "REPROBUILD_TWICE_LINES"
 FORMAT = 1
 MOST = 300_000
 """Records of one process."""
-MOST_TURNS = 300
+MOST_TURNS = 1000
 """Of one statement in one process."""
 MOST_SECONDS = 60.0
 """Processor time that the digests of one process may take."""
@@ -46,6 +46,8 @@ class Lines:
     def __init__(self, folder: str) -> None:
         self._folder, self._file = folder, -1
         self.frames: dict[int, Frame] = {}
+        self.main: list[Frame] = []
+        """The frames of the main thread, the innermost last."""
         self._tables: dict[str, dict[int, Statement] | None] = {}
         self._places: dict[tuple[str, int, str], int] = {}
         self._turns: dict[tuple[str, int], int] = {}
@@ -72,6 +74,8 @@ class Lines:
             return None
         made = Frame(self, table, frame)
         self.frames[id(frame)] = made
+        if threading.current_thread() is threading.main_thread():
+            self.main.append(made)
         if not code.co_flags & _GENERATORS and code.co_name != "<module>":
             made.entered(frame)
         return made.event
@@ -151,6 +155,8 @@ class Frame:
         outer, up = frame.f_back, None
         while outer is not None and up is None:
             up, outer = lines.frames.get(id(outer)), outer.f_back
+        if up is None and lines.main:  # a thread's first: what the main thread does meanwhile waits for it
+            up = lines.main[-1]
         self._from = up._number if up is not None and up._statement is not None else 0
         self._where = (frame.f_code.co_filename, frame.f_code.co_name)
 
@@ -170,6 +176,8 @@ class Frame:
             elif event == "return":
                 self._ended(frame, frame.f_locals, {}, values.generators(), value)
                 self._lines.frames.pop(id(frame), None)
+                if self in self._lines.main:
+                    self._lines.main.remove(self)
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"a line of {self._where[0]} is not traced", error)
             self._statement = None

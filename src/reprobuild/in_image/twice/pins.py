@@ -288,6 +288,18 @@ def _one_by_one(module: Any) -> None:
     module.Thread.start = start
 
 
+def _in_order(module: Any) -> None:
+    """Let each DataLoader give its batches in the order in which they were asked for."""
+    made = module.DataLoader.__init__
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        named.pop("in_order", None)
+        made(self, *arguments, **named)
+
+    module.DataLoader.__init__ = init
+
+
 def vary_listings() -> None:
     """Give the entries of each folder in the opposite of its order: of any two, the other comes first.
 
@@ -327,6 +339,8 @@ def install(watcher: Watcher) -> None:
         watcher.after("multiprocessing.pool", _single(("Pool", "ThreadPool"), "processes"))
         watcher.after("threading", _one_by_one)
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
+    if "batches" in pins.places:
+        watcher.after("torch.utils.data.dataloader", _in_order)
     for name, seed in (
         ("random", lambda module: module.seed(0)),
         ("numpy.random", lambda module: module.seed(0)),
