@@ -27,6 +27,8 @@ FOLDER = Path(os.environ.get("REPROBUILD_TWICE_PROGRAMS") or Path(__file__).pare
 ONLY = re.compile(os.environ.get("REPROBUILD_TWICE_ONLY", ""))
 SETS = sorted(each for each in FOLDER.iterdir() if each.is_dir()) if FOLDER.is_dir() else []
 MARK = "# cause"
+QUIET = ("text differs", "also", "note", "compared", "cost", "random generator", "ignored")
+"""Rows of the report that say nothing of the cause."""
 COLD = {"r01", "r21", "n10", "n11", "n04", "u02", "u08", "u04", "u09", "u15", "v03", "v06", "v07", "v08"}
 """Programs with processes or addresses of their own, which a fork of a process would share, and with
 generators that NumPy lets the system seed: the process to fork has imported it before the recorder.
@@ -91,14 +93,7 @@ def test_the_first_line_is_the_cause(folder: Path, tmp_path: Path) -> None:
         took = f"{time.monotonic() - began:.0f} s"
         print(f"\n{program.stem}: {scores[program.stem]}, {took}: {verdict_line(found)}")
         for heading, text in rows(found):
-            if heading in (
-                "value from outside",
-                "from outside",
-                "candidate",
-                "may be",
-                "experiment",
-                "cause",
-            ):
+            if heading not in QUIET:
                 print(f"    {heading}: {text[:200]}")
     counts = {each: list(scores.values()).count(each) for each in ("first", "listed", "not known", "wrong")}
     print(f"\n{folder.name}: {counts} of {sum(counts.values())} that differed")

@@ -30,12 +30,14 @@ class Run:
         up: int = 0,
         thread: str = "MainThread",
         drew: Mapping[str, tuple[str, str]] | None = None,
+        objects: Mapping[str, tuple[int, ...]] | None = None,
     ) -> None:
         place = ProgramLine("train.py", line, "main", f"line {line}")
         record = LineRecord(
             kind, number or len(self.records) + 1, up, place, line, thread, next(self._clock),
             {name: digest(value) for name, value in before.items()},
             {name: (digest(value), value) for name, value in after.items()},
+            objects or {},
             drew or {},
         )  # fmt: skip
         self.records.append(record)
@@ -103,6 +105,18 @@ def test_who_has_a_value_of_another_thread_is_no_entry() -> None:
         run.add(1, {"queue": "q"}, {"item": value})
         run.add(2, {"item": value}, {"item": value})
     assert found(*runs) == [(10, ["item"])]
+
+
+def test_an_object_that_changed_on_its_way_to_another_thread_comes_from_who_handed_it_over() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(1, {}, {"weights": "w"}, kind="call", number=1, objects={"weights": (77,)})
+        run.add(11, {"queue": "q"}, {"job": value}, number=2, objects={"job": (99, 77)}, thread="writer")
+        run.add(2, {"weights": "w"}, {"weights": "w"}, number=3, objects={"weights": (77,)})
+        run.add(12, {"job": value}, {}, thread="writer")
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
+    [entry] = follow(one, other).entries
+    assert (entry.place.line, entry.told_place.line, entry.name, entry.names) == (11, 2, "weights", ["job"])
 
 
 def test_a_number_that_is_equal_by_chance_is_no_trail() -> None:

@@ -67,9 +67,17 @@ def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path)
 
 def entry(line: int, *names: str, at: int = 0) -> Entry:
     place = ProgramLine("train.py", line, "main", "")
-    record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {})
+    record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {}, {})
     return Entry(
-        place, line, at, ("1", "2"), names[0] if names else "", record, list(names), {place}, sure=True
+        place,
+        line,
+        at,
+        ("1", "2"),
+        names[0] if names else "",
+        record,
+        list(names),
+        reached={place},
+        sure=True,
     )
 
 

@@ -18,7 +18,7 @@ PROCESS = {"k": "process", "format": 1, "rank": "", "worker": "", "name": "MainP
 PLACE = {"k": "place", "n": 0, "at": ["train.py", 3, "main", "x = draw()"], "end": 4}
 LINE: dict[str, Any] = {
     "k": "line", "n": 1, "up": 0, "p": 0, "t": "MainThread", "at": 5,
-    "in": {"y": "0" * 12}, "out": {"x": ["~" + "a" * 12, "1"]}, "drew": {"torch": ["", "b" * 12]},
+    "in": {"y": "0" * 12}, "out": {"x": ["~" + "a" * 12, "1", [7]]}, "drew": {"torch": ["", "b" * 12]},
 }  # fmt: skip
 KEPT = {"k": "kept", "t": "MainThread", "n": 0, "held": "AAAA"}
 
@@ -50,7 +50,9 @@ def test_a_trace_is_read(tmp_path: Path) -> None:
         [PROCESS, PLACE, {**LINE, "more": 1}],
         [PROCESS, PLACE, {**LINE, "in": []}],
         [PROCESS, PLACE, {**LINE, "out": {"x": "a"}}],
-        [PROCESS, PLACE, {**LINE, "out": {"x": ["A" * 12, ""]}}],
+        [PROCESS, PLACE, {**LINE, "out": {"x": ["A" * 12, "", []]}}],
+        [PROCESS, PLACE, {**LINE, "out": {"x": ["a" * 12, ""]}}],
+        [PROCESS, PLACE, {**LINE, "out": {"x": ["a" * 12, "", [1] * 17]}}],
         [PROCESS, PLACE, {**LINE, "n": 1.5}],
         [PROCESS, PLACE, {**LINE, "at": 2**70}],
         [PROCESS, PLACE, {**LINE, "t": "x" * 301}],

@@ -25,6 +25,8 @@ FEW = 0.1
 """Share of the most that an entry reached below which one comes after the others."""
 
 Pair = tuple[str, str]
+Process = tuple[tuple[str, ...], int]
+"""What a process has in common with the other run's, and its number among those that are alike."""
 
 
 @dataclass(slots=True)
@@ -44,12 +46,19 @@ class Entry:
     """The statement, or the call, that has what differs under names; None: none is known."""
     names: list[str] = field(default_factory=list)
     """These names."""
+    handed: LineRecord | None = None
+    """The statement that left an equal object, which is another when another thread takes it."""
     reached: set[ProgramLine] = field(default_factory=set)
     """Statements that read what came from it."""
     perhaps: set[ProgramLine] = field(default_factory=set)
     """Statements that read something that differs and that came from this entry or from another."""
     sure: bool = False
     """Whether all that it read was equal; else that had become different where no statement was seen."""
+
+    @property
+    def told_place(self) -> ProgramLine:
+        """Return the line to name: where an object was handed on, if it changed on its way."""
+        return self.place if self.handed is None else self.handed.place
 
     @property
     def given_place(self) -> ProgramLine:
@@ -110,15 +119,19 @@ class _Search:
         self._above = above
         self._came: dict[Pair, set[ProgramLine]] = {}
         """The entries that two digests came from."""
-        self._open: dict[tuple[int, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
+        self._open: dict[tuple[Process, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
         """Statements of a thread with a difference whose caller has not ended: number and entries."""
         self.decisions: list[Decision] = []
         self._differed: dict[int, set[ProgramLine]] = {}
         """The entries of records that have been found to differ, by the record's id."""
-        self._seeded: dict[tuple[int, str], set[ProgramLine]] = {}
+        self._waiting: dict[tuple[Process, int], Entry] = {}
+        """Entries of objects that a function was given and has not yet handed on."""
+        self._held: dict[tuple[Process, int], tuple[LineRecord, str]] = {}
+        """The last statement that left an object, equal in both runs, and its name."""
+        self._seeded: dict[tuple[Process, str], set[ProgramLine]] = {}
         """The entries that a process's generator of a module was seeded from."""
 
-    def take(self, a: LineRecord, b: LineRecord, process: int) -> None:
+    def take(self, a: LineRecord, b: LineRecord, process: Process) -> None:
         """Take the next statement that both runs have in common."""
         read, left = _read(a, b), _left(a, b)
         inner = self._inner(a, process)
@@ -137,7 +150,9 @@ class _Search:
             self._reach(roots, a.place)
             if not roots and (left or seeded):
                 roots = {self._entry(a, a, b, left, sure=not read)}
+                self._hand(self.entries[a.place], a, left, process)
             self._name(a, left, roots)
+        self._hold(a, left, process)
         for _, pair in left:
             self._came.setdefault(pair, set()).update(roots)
         for name in drew:
@@ -149,14 +164,40 @@ class _Search:
             self._differed[id(a)] = roots
             self._open[process, a.thread].append((a.number, roots))
 
+    def _hold(self, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process) -> None:
+        """Keep which objects a statement left equal."""
+        differs = {name for name, _ in left}
+        for name, told in a.objects.items():
+            for each in told[:1]:
+                entry = self._waiting.get((process, each))
+                if entry is not None and entry.handed is not None and entry.handed.thread == a.thread:
+                    entry.handed, entry.name = a, name
+                    del self._waiting[process, each]
+                if name in differs:
+                    self._held.pop((process, each), None)
+                else:
+                    self._held[process, each] = (a, name)
+
+    def _hand(self, entry: Entry, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process) -> None:
+        """Note the statement of another thread that left an equal object which differs here."""
+        for name, _ in left:
+            for each in a.objects.get(name, ()):
+                held = self._held.get((process, each))
+                if held is not None and held[0].thread != a.thread and entry.handed is None:
+                    entry.handed, entry.name = held
+                    entry.shown = ("", "")
+                    if held[0].kind == "call":
+                        self._waiting[process, each] = entry
+
     def parted(self, a: LineRecord) -> None:
         """Take the last statement before the runs did different things."""
         if id(a) in self._differed:
             self.decisions.append(Decision(a.place, frozenset(self._differed[id(a)])))
         else:
-            self.entries.setdefault(a.place, Entry(a.place, a.end, a.at)).sure = True
+            entry = self.entries.setdefault(a.place, Entry(a.place, a.end, a.at))
+            entry.sure = entry.sure or a.kind == "branch"
 
-    def _inner(self, a: LineRecord, process: int) -> set[ProgramLine]:
+    def _inner(self, a: LineRecord, process: Process) -> set[ProgramLine]:
         """Return the entries of what this statement led to, which began after it and has ended."""
         roots: set[ProgramLine] = set()
         stack = self._open[process, a.thread]
@@ -175,7 +216,7 @@ class _Search:
         return roots
 
     def _given(
-        self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], process: int
+        self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], process: Process
     ) -> set[ProgramLine]:
         """Return where what a function was given came from: if no other, the statement that led to it."""
         roots = self._known(left)
@@ -243,8 +284,8 @@ def _left(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:
 
 def _all_pairs(
     one: Sequence[LineStream], other: Sequence[LineStream]
-) -> Iterator[tuple[LineRecord, LineRecord | None, int]]:
-    """Yield what `_side_by_side` does for each thread, with the number of its process."""
+) -> Iterator[tuple[LineRecord, LineRecord | None, Process]]:
+    """Yield what `_side_by_side` does for each thread, with its process."""
     sides: list[Mapping[tuple[tuple[str, ...], str], list[list[LineRecord]]]] = []
     for streams in (one, other):
         found: dict[tuple[tuple[str, ...], str], list[list[LineRecord]]] = defaultdict(list)
@@ -255,11 +296,9 @@ def _all_pairs(
             for thread, records in threads.items():
                 found[stream.key, thread].append(records)
         sides.append(found)
-    process = 0
     for key, lists in sides[0].items():
-        for a, b in zip(lists, sides[1].get(key, []), strict=False):
-            process += 1
-            yield from ((x, y, process) for x, y in _side_by_side(a, b))
+        for number, (a, b) in enumerate(zip(lists, sides[1].get(key, []), strict=False)):
+            yield from ((x, y, (key[0], number)) for x, y in _side_by_side(a, b))
 
 
 def _side_by_side(

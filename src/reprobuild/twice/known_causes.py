@@ -145,6 +145,11 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+TRIALS = Remedy(
+    "trials end in another order in each run, and Optuna seeds its sampler anew for each worker",
+    "n_jobs=1",
+    "Optuna's documentation: How can I obtain reproducible optimization results?",
+)
 BATCHES = Remedy(
     "with in_order=False a DataLoader gives the batch of the worker that is first",
     "leave in_order at True",
@@ -154,6 +159,11 @@ SET = Remedy(
     "a set of objects has the order of their addresses, and a set of strings that of the hash seed",
     "sort it: sorted(…, key=…), or use a dict, which keeps the order of insertion",
     "Python's documentation of object.__hash__",
+)
+HANDED = Remedy(
+    "another thread takes this object later, and the program changes it meanwhile",
+    "hand over a copy: copy.deepcopy(…), or {name: value.clone() for …} of a state_dict",
+    "the trace of both runs",
 )
 LINE = Remedy(
     "in both runs the same went into this line and another value came out",
@@ -276,6 +286,8 @@ def of_hint(name: str) -> Remedy | None:
         return SET
     if name == "batches in the order in which workers finish":
         return BATCHES
+    if name == "trials that run at once":
+        return TRIALS
     return THREADS if "thread" in name or "order in which tasks end" in name else None
 
 
@@ -288,11 +300,18 @@ def of_source(kind: str, name: str) -> Remedy | None:
         return _OF_LIBRARY
     if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
         return _NAMED
+    if name.startswith("xargs"):
+        return _XARGS
     if kind == "entropy" and function != name:
         return _COMMAND if name.endswith(" in a command") else _IN_LIBRARY
     return SOURCES.get(kind)
 
 
+_XARGS = Remedy(
+    "the commands run at once and write in the order in which they end",
+    "let each write a file of its own, or leave out -P",
+    "GNU findutils' documentation of xargs",
+)
 _COMMAND = Remedy(
     "the command draws by the system's random numbers, or a seed from the clock",
     "give it a fixed source: shuf and sort -R --random-source=FILE, RANDOM=SEED, awk: srand(SEED)",

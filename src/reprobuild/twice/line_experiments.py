@@ -27,6 +27,8 @@ _SELDOM = ("clock", "process", "name", "stamp")
 _TIMES = ("clock", "timeout")
 DECISION = "decision"
 """The kind of a candidate that is a statement after which the runs went on in another way."""
+HANDED = "handed"
+"""The kind of a candidate that is a statement whose object changes before another thread takes it."""
 LINE = "line"
 """The kind of a candidate that is a statement at which a difference came in."""
 
@@ -124,13 +126,13 @@ def _reaches(entry: Entry, place: ProgramLine) -> bool:
 
 
 def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
-    lines = {(each.place.file, each.place.line) for each in cause.candidates}
     for decision in decisions:
-        if lines & {(each.file, each.line) for each in decision.came_from}:
-            clock = cause.candidates[0]
-            line = Candidate(DECISION, clock.name, decision.place, clock.values, 0, -1)
+        came_from = {(each.file, each.line) for each in (decision.place, *decision.came_from)}
+        clocks = tuple(each for each in cause.candidates if (each.place.file, each.place.line) in came_from)
+        if clocks:  # the others are only printed
+            line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
             place = decision.place if cause.kind == "source" else cause.place
-            return replace(cause, candidates=(line, *cause.candidates), place=place)
+            return replace(cause, candidates=(line, *clocks), place=place)
     return cause
 
 
@@ -183,11 +185,15 @@ def _candidate(entry: Entry, known: Sequence[Candidate]) -> Candidate:
         if each.kind != "hint":
             return each
     named = "" if entry.name in ("", RETURNED) else f"`{entry.name}`"
+    if entry.handed is not None:
+        return Candidate(HANDED, named, entry.told_place, entry.shown, 0, -1)
     name = " from ".join(filter(None, (named, *(each.name for each in at[:1]))))
     return Candidate(LINE, name, entry.place, entry.shown, 0, -1)
 
 
 def _remedy(entry: Entry, known: Sequence[Candidate]) -> Remedy:
+    if entry.handed is not None:
+        return known_causes.HANDED
     for each in _at(entry, known):
         found = known_causes.of_hint(each.name) if each.kind == "hint" else of_source(each.kind, each.name)
         if found is not None:

@@ -65,6 +65,8 @@ class LineRecord:
     """Digests of what it reads, by name."""
     after: Mapping[str, tuple[str, str]]
     """Digests of what it reads and writes once it has ended, each with the value as it is shown."""
+    objects: Mapping[str, tuple[int, ...]]
+    """Of these values that can change what tells them from others of the process, first the value itself."""
     drew: Mapping[str, tuple[str, str]]
     """Digests of the states of modules' generators before and after, of those that it changed."""
 
@@ -182,8 +184,9 @@ def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int
         thread=_text(record["t"]),
         at=_int(record["at"]),
         before={_text(name): _digest(each) for name, each in before.items()},
+        objects={name: tuple(map(_int, _few(held))) for name, (_, _, held) in after.items()},
         drew={_text(name): (_state(x), _state(y)) for name, (x, y) in drew.items()},
-        after={_text(name): (_digest(each[0]), _text(each[1])) for name, each in after.items()},
+        after={_text(name): (_digest(each), _text(shown)) for name, (each, shown, _) in after.items()},
     )
 
 
@@ -195,6 +198,12 @@ def _place(value: Any) -> ProgramLine:
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not an object")  # noqa: TRY004 -- all that is wrong with a record is a ValueError
+    return value
+
+
+def _few(value: Any) -> list[Any]:
+    if not isinstance(value, list) or len(value) > 16:
+        raise ValueError("not a list, or too long")
     return value
 
 

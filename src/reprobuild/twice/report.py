@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ..selftest.distance import ENDLESS
 from .causes import Cause
 from .first_difference import EndDifference, Parting, TimelineRow, pairs, status_text, timeline
-from .line_experiments import DECISION, LINE
+from .line_experiments import DECISION, HANDED, LINE
 from .ranks import same_draws
 from .recorded_run import Comparison
 from .recorder_cost import RecorderCost, measured
@@ -184,6 +184,9 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
             yield "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:
             yield "other path", f"the runs went on in another way {there}, by {candidate.name}"
+        elif candidate.kind == HANDED:
+            heading = "changes meanwhile" if cause.proven else "candidate"
+            yield heading, f"{candidate.name} is another when another thread takes it, {there}"
         elif candidate.kind == LINE:
             values = f" was {candidate.values[0]} and {candidate.values[1]}" if any(candidate.values) else ""
             told = f"{candidate.name}{values}" if candidate.name else "the runs went on in another way"

@@ -39,7 +39,7 @@ WIDER = 10
 """Moments by which the window of the next trace is longer, where runs parted outside of it."""
 EARLY = 30
 """Moments that are all traced; the trace of a later parting begins at that moment first."""
-LINE_ATTEMPTS = 2
+LINE_ATTEMPTS = 3
 """Pairs of runs with a trace of lines."""
 
 

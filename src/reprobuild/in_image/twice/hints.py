@@ -37,6 +37,7 @@ _ATTRIBUTES = {
 }
 UNRECORDED = "what a process does that is not recorded, as it gets variables of its own"
 UNSEEDED = "a generator that the system seeds"
+TRIALS = "trials that run at once"
 BATCHES = "batches in the order in which workers finish"
 _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")
@@ -160,7 +161,7 @@ def _of_call(
     if named_values.get("in_order") is False:
         yield node.lineno, BATCHES
     if name == "optimize" and named_values.get("n_jobs", 1) not in (0, 1):
-        yield node.lineno, "the order in which tasks end"
+        yield node.lineno, TRIALS
     if name in _SEEDED and not node.args and not node.keywords:
         yield node.lineno, UNSEEDED
     if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:

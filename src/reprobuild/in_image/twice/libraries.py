@@ -10,10 +10,11 @@ import functools
 import hashlib
 import os
 import sys
+import weakref
 from typing import Any
 
 from . import time_travel
-from .places import is_users, text
+from .places import here, is_users, text
 from .watching import Watcher, warn
 
 PINNED = object()
@@ -122,20 +123,35 @@ def _polars(sources: Any, module: Any) -> None:
 
 
 def _groups(sources: Any, module: Any) -> None:
+    made = module.GroupBy.__init__
+    places: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        made(self, *arguments, **keywords)
+        places[self] = here(1, imports=False)
+
+    module.GroupBy.__init__ = init
     inner = module.GroupBy.agg
-    module.GroupBy.agg = _computed(sources, inner, "polars.DataFrame.group_by")
+    module.GroupBy.agg = _computed(sources, inner, "polars.DataFrame.group_by", places.get)
 
 
-def _computed(sources: Any, inner: Any, label: str) -> Any:
+def _computed(sources: Any, inner: Any, label: str, place_of: Any = lambda _: None) -> Any:
+    """Watch a method; ``place_of`` gives the line to tell, where that is not the one that calls it."""
+
     @functools.wraps(inner)
     def computed(self: Any, *arguments: Any, **keywords: Any) -> Any:
         if not _called_by_program():
             return inner(self, *arguments, **keywords)
         given = _safely((getattr(self, "df", self), arguments, keywords))
-        result = sources.call_of("computed", label, inner, (self, *arguments), keywords)
-        found = _safely(result)
-        if given and found:
-            sources.note("computed", label, _Shown(f"a table {found} from {given}"))
+        sources.at = place_of(self)
+        try:
+            result = sources.call_of("computed", label, inner, (self, *arguments), keywords)
+            found = _safely(result)
+            if given and found:
+                sources.note("computed", label, _Shown(f"a table {found} from {given}"))
+        finally:
+            sources.at = None
         return result
 
     return computed

@@ -16,6 +16,8 @@ MOST_NODES = 3000
 DEPTH = 6
 SAMPLE = 1 << 16
 """Bytes of an array that are read whole; of a larger one three such pieces and every so many elements."""
+FEW = 8
+"""Values of a short sequence."""
 MANY = 64
 """Numbers and texts of a sequence above which these are read at once."""
 LARGEST = 64 << 20
@@ -116,6 +118,15 @@ def shown(value: Any) -> str:
         except Exception:  # noqa: BLE001 -- of a type that has no plain values
             return ""
     return ""
+
+
+def objects(value: Any) -> list[int]:
+    """Return what tells a value that can change from others of its time, and those in a short one."""
+    kind = type(value)
+    if kind in _SCALARS or kind in (str, bytes, range) or is_opaque(value):
+        return []
+    inner = value if kind in (tuple, list) and len(value) <= FEW else ()
+    return [id(value), *(id(each) for each in inner if type(each) not in (*_SCALARS, str, bytes))]
 
 
 def find(path: tuple[str, ...], names: Any, outer: Any) -> Any:

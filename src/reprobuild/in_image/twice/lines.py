@@ -243,7 +243,7 @@ class Frame:
         for name, value in left.items():
             each, inner = value if kind != "call" else (values.digest(value), value)
             if each:
-                told[name] = [each, values.shown(inner)]
+                told[name] = [each, values.shown(inner), values.objects(inner)]
         self._lines.write(
             {
                 "k": kind,

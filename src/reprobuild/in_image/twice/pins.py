@@ -17,9 +17,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import libraries, orders
+from . import libraries, measured, orders
 from . import sources as recorded
-from .places import here
+from .places import drawn_at, here
 from .watching import Watcher, warn
 
 PIN = "REPROBUILD_TWICE_PIN"
@@ -50,7 +50,8 @@ class Pins(recorded.Sources):
         chosen = self.places.get(kind)
         if chosen is None:
             return False
-        return ("", 0) in chosen or here(depth + 1, imports=False)[:2] in chosen
+        place = self.at or (drawn_at(depth + 1) if kind == "entropy" else here(depth + 1, imports=False))
+        return ("", 0) in chosen or place[:2] in chosen
 
     def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:  # noqa: ARG002, PLR0911 -- one a kind
         """Return what is given in place of a value."""
@@ -84,7 +85,9 @@ class Pins(recorded.Sources):
             return type(value)(0)
         self._ticks += 1
         seconds = _MOMENT + self._ticks / 1000
-        return int(seconds * 1_000_000_000) if name.endswith("_ns") else seconds
+        frozen = int(seconds * 1_000_000_000) if name.endswith("_ns") else seconds
+        # It is a time still: what is printed of it, and of clocks that are not frozen, is no result.
+        return measured.of(frozen, instant=isinstance(value, (measured.FloatInstant, measured.IntInstant)))
 
     def call_of(self, kind: str, label: str, inner: Any, given: Any, named: Any) -> Any:  # noqa: PLR0911 -- one a kind
         """Call what is watched, so that it gives the same in each run where it is pinned."""
@@ -300,6 +303,17 @@ def _in_order(module: Any) -> None:
     module.DataLoader.__init__ = init
 
 
+def _one_trial(module: Any) -> None:
+    """Let each study of Optuna run one trial after the other, for which it does not reseed its sampler."""
+    inner = module.Study.optimize
+
+    @functools.wraps(inner)
+    def optimize(self: Any, *arguments: Any, **named: Any) -> Any:
+        return inner(self, *arguments[:3], **{**named, "n_jobs": 1})
+
+    module.Study.optimize = optimize
+
+
 def vary_listings() -> None:
     """Give the entries of each folder in the opposite of its order: of any two, the other comes first.
 
@@ -341,6 +355,8 @@ def install(watcher: Watcher) -> None:
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     if "batches" in pins.places:
         watcher.after("torch.utils.data.dataloader", _in_order)
+    if "trials" in pins.places:
+        watcher.after("optuna.study.study", _one_trial)
     for name, seed in (
         ("random", lambda module: module.seed(0)),
         ("numpy.random", lambda module: module.seed(0)),

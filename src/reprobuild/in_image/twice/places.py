@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
+import re
 import sys
 import sysconfig
 from types import FrameType
@@ -17,6 +19,9 @@ _LIBRARIES = tuple(
 )
 _PICKLED = "<dynamic-code>"
 """The file of a function that cloudpickle brought into a worker of joblib's: its module is told beside it."""
+_MOST_COMPILED = 50
+"""Functions that Numba compiled in which a draw is looked for."""
+_DRAWS = re.compile(r"\brandom\.\w+\(")
 _known: dict[str, bool] = {}
 
 
@@ -49,6 +54,32 @@ def here(depth: int = 1, *, imports: bool = True) -> tuple[str, int, str]:
             break
         frame = frame.f_back
     return "", 0, ""
+
+
+def drawn_at(depth: int = 1) -> tuple[str, int, str]:
+    """Return where the program draws: `here`, or in a function that Numba compiled and that line calls.
+
+    Numba's generators are seeded by the system as the first of these functions draws.
+    """
+    place = here(depth + 1, imports=False)
+    if "numba" not in sys.modules:
+        return place
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    left = [] if frame is None else [frame.f_globals.get(name) for name in frame.f_code.co_names]
+    seen: list[object] = []
+    while left and len(seen) < _MOST_COMPILED:
+        function = getattr(left.pop(0), "py_func", None)
+        if function is None or function in seen:
+            continue
+        seen.append(function)
+        code = function.__code__
+        for number in dict.fromkeys(number for _, number in dis.findlinestarts(code)):
+            if number and _DRAWS.search(linecache.getline(code.co_filename, number)):
+                return code.co_filename[-300:], number, code.co_name
+        left += [function.__globals__.get(name) for name in code.co_names]
+    return place
 
 
 def text(place: tuple[str, int, str]) -> str:

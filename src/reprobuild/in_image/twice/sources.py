@@ -19,7 +19,7 @@ from typing import Any
 
 from . import commands, gpu_states, hints, libraries, orders, settings
 from .libraries import PINNED, seeded_with
-from .places import here, is_users, text
+from .places import drawn_at, here, is_users, text
 from .watching import Watcher
 
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
@@ -57,6 +57,8 @@ class Sources:
         self._busy = False
         self.call: Any = None
         """The last call of the system's generator, which may draw several times."""
+        self.at: tuple[str, int, str] | None = None
+        """The line to tell, where that is not the one that calls now."""
 
     def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:
         """Record a value that came from outside, at the program's line that is calling; return the value."""
@@ -65,7 +67,7 @@ class Sources:
             return value
         self._busy = True
         try:
-            place = at or here(2, imports=False)
+            place = at or self.at or (drawn_at(2) if kind == "entropy" else here(2, imports=False))
             if place[0]:
                 self._counts[kind] = count + 1
                 shown = repr(value)
