@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.hints import UNRECORDED, of_file
+from reprobuild.in_image.twice.hints import BATCHES, TIMER, TRIALS, UNRECORDED, of_file
 from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
 from reprobuild.in_image.twice.sources import _inside as inside
@@ -43,6 +43,15 @@ SHARED = "what other processes change meanwhile"
         ("of = {y: [1] for y in b}\nlist(of[1])", []),
         ("for x in a - {1}:\n    pass", [(1, "the order of a set")]),
         ("links = []\nfor x in node.links:\n    pass", []),
+        ("loader = DataLoader(data, in_order=False)", [(1, BATCHES)]),
+        ("loader = DataLoader(data, in_order=True)", []),
+        ("study.optimize(f, n_trials=9, n_jobs=2)", [(1, TRIALS)]),
+        ("study.optimize(f, n_trials=9, n_jobs=1)", []),
+        (
+            "signal.setitimer(REAL, seconds)\nsignal.setitimer(REAL, 0)",
+            [(1, TIMER)],
+        ),
+        ("signal.alarm(3)\nsignal.alarm(0)", [(1, TIMER)]),
         ("for x in", []),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -12,8 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from reprobuild.in_image.twice import pins
 from reprobuild.in_image.twice.pins import Pins, vary_listings
-from support.twice import PROGRAMS, recorded
+from reprobuild.twice.recorded_run import HowToRun, between, run_once
+from support.twice import PROGRAMS, recorded, scratch_below
 
 
 def printed(tmp_path: Path, settings: Mapping[str, str]) -> list[bytes]:
@@ -48,10 +51,10 @@ def test_what_is_pinned_is_the_same_in_each_run(tmp_path: Path) -> None:
     one, other = ([line.split(b" ", 1) for line in text.splitlines()] for text in printed(tmp_path, {}))
     differ = {x[0].decode() for x, y in zip(one, other, strict=True) if x != y}
     assert differ >= set(KINDS) - {"listing", "order"}  # whose order is mostly the same
-    pins = "\n".join(f"{kind}\t0\t" for kind in KINDS)
+    chosen = "\n".join(f"{kind}\t0\t" for kind in KINDS)
     one, other = (
         [line.split(b" ", 1) for line in text.splitlines()]
-        for text in printed(tmp_path, {"REPROBUILD_TWICE_PIN": pins})
+        for text in printed(tmp_path, {"REPROBUILD_TWICE_PIN": chosen})
     )
     assert one == other
 
@@ -113,3 +116,44 @@ def test_a_frozen_clock_shows_a_day_after_the_dates_in_a_programs_data() -> None
     frozen = Pins("clock\t0\t")
     assert frozen.note("clock", "time.time", 0.0) > datetime(2030, 1, 1, tzinfo=UTC).timestamp()
     assert frozen.note("clock", "time.time_ns", 0) > datetime(2030, 1, 1, tzinfo=UTC).timestamp() * 1e9
+
+
+class Loader:
+    def __init__(self, data: object, *, in_order: bool = True) -> None:
+        self.in_order = in_order
+
+
+class Study:
+    jobs = 0
+
+    def optimize(self, func: object, n_trials: int | None = None, *, n_jobs: int = 1) -> None:
+        self.jobs = n_jobs
+
+
+def test_what_runs_at_once_or_for_a_time_runs_in_turn_and_to_its_end() -> None:
+    module = SimpleNamespace(DataLoader=Loader, Study=Study, setitimer=signal.setitimer, alarm=signal.alarm)
+    inits = Loader.__init__, Study.optimize
+    try:
+        pins._in_order(module)
+        pins._one_trial(module)
+        pins._no_timers(module)
+        assert Loader([], in_order=False).in_order
+        study = Study()
+        study.optimize(len, 3, n_jobs=4)
+        assert study.jobs == 1
+        assert (module.setitimer(0, 0.01), module.alarm(1)) == ((0.0, 0.0), 0)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    finally:
+        Loader.__init__, Study.optimize = inits  # type: ignore[method-assign]
+
+
+def test_what_a_program_prints_of_a_frozen_clock_is_a_time_still(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import time\nt = time.perf_counter()\ntime.sleep(0.01)\nprint(f'{time.perf_counter() - t:.6f} s')\n"
+    )
+    run = recorded(sys.executable, [str(program)])
+    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": f"clock\t2\t{program}"}
+    runs = [run_once(run, settings, HowToRun(), scratch_below(tmp_path)) for _ in range(2)]
+    assert runs[0].stdout != runs[1].stdout
+    assert between(*runs)[:2] == (None, [])

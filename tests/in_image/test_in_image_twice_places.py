@@ -6,6 +6,8 @@ import dataclasses
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -38,3 +40,22 @@ def test_the_innermost_line_of_the_program() -> None:
     json.loads('{"a": 1}', object_hook=lambda _: seen.append(places.here()))
     assert seen[0][0] == __file__
     assert "places.here()" in places.text(seen[0])
+
+
+def test_a_draw_inside_of_what_numba_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "walk.py"
+    source.write_text(
+        "def step(n):\n    # random.rand(1) is what it does\n    x = n\n    return np.random.randint(0, x)\n"
+        "def walk(n):\n    return step(n) + step(n)\n"
+        "def start(drawn_at):\n    return drawn_at(), walk\n"
+    )
+    names: dict[str, Any] = {}
+    exec(compile(source.read_text(), str(source), "exec"), names)
+    for name in ("step", "walk"):
+        names[name] = SimpleNamespace(py_func=names[name])
+    start = names["start"]
+    assert start(places.drawn_at)[0] == (str(source), 8, "start")
+    monkeypatch.setitem(sys.modules, "numba", SimpleNamespace())
+    assert start(places.drawn_at)[0] == (str(source), 4, "step")
+    names["step"].py_func = names["walk"].py_func  # they call each other, and none draws
+    assert start(places.drawn_at)[0] == (str(source), 8, "start")

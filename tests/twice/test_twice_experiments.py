@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.in_image.twice import hints
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.experiments import Suspect, confirmed
@@ -117,3 +118,14 @@ def test_one_thread_proves_what_came_before_a_time_limit_ahead_of_a_line_that_th
     waits = candidate("timeout", "Queue.get", 6)
     found = confirmed(supposed(waits, filled), Runs({0}), 4)
     assert [each.place.line for each in found.candidates] == [6, 12]
+
+
+@pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])
+def test_what_a_hint_says_is_tried(hint: str) -> None:
+    line = ProgramLine("train.py", 3, "main", "")
+    cause = supposed(Candidate("hint", hint, line, ("", ""), 0, -1))
+    runs = Runs(needed={0})
+    found = confirmed(cause, runs, 4)
+    assert found.proven
+    assert [each.place for each in found.candidates] == [line]
+    assert found.remedy is known_causes.of_hint(hint)

@@ -128,6 +128,8 @@ def _of_hint(name: str) -> Suspect | None:
         return Suspect("the same addresses in each run", (("addresses", 0, ""),), (), remedy, faithful=False)
     if remedy is known_causes.BATCHES:
         return Suspect("batches in the order in which they were asked for", (("batches", 0, ""),), (), remedy)
+    if remedy is known_causes.TIMER:
+        return Suspect("no timer that interrupts it", (("timers", 0, ""),), (), remedy)
     if remedy is known_causes.TRIALS:
         return Suspect("one trial at a time", (("trials", 0, ""),), (), remedy)
     if remedy is known_causes.THREADS:

@@ -145,6 +145,11 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+TIMER = Remedy(
+    "how far the program is when the timer ends depends on how fast it runs",
+    "count steps in place of a time",
+    "Python's documentation of signal.setitimer",
+)
 TRIALS = Remedy(
     "trials end in another order in each run, and Optuna seeds its sampler anew for each worker",
     "n_jobs=1",
@@ -286,6 +291,8 @@ def of_hint(name: str) -> Remedy | None:
         return SET
     if name == "batches in the order in which workers finish":
         return BATCHES
+    if name == "a timer that interrupts the program":
+        return TIMER
     if name == "trials that run at once":
         return TRIALS
     return THREADS if "thread" in name or "order in which tasks end" in name else None

@@ -37,6 +37,7 @@ _ATTRIBUTES = {
 }
 UNRECORDED = "what a process does that is not recorded, as it gets variables of its own"
 UNSEEDED = "a generator that the system seeds"
+TIMER = "a timer that interrupts the program"
 TRIALS = "trials that run at once"
 BATCHES = "batches in the order in which workers finish"
 _SHARED = "what other processes change meanwhile"
@@ -162,6 +163,8 @@ def _of_call(
         yield node.lineno, BATCHES
     if name == "optimize" and named_values.get("n_jobs", 1) not in (0, 1):
         yield node.lineno, TRIALS
+    if name in ("setitimer", "alarm") and node.args and getattr(node.args[-1], "value", 1) != 0:
+        yield node.lineno, TIMER
     if name in _SEEDED and not node.args and not node.keywords:
         yield node.lineno, UNSEEDED
     if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:

@@ -303,6 +303,12 @@ def _in_order(module: Any) -> None:
     module.DataLoader.__init__ = init
 
 
+def _no_timers(module: Any) -> None:
+    """Let no timer interrupt the program."""
+    module.setitimer = lambda *_: (0.0, 0.0)
+    module.alarm = lambda _: 0
+
+
 def _one_trial(module: Any) -> None:
     """Let each study of Optuna run one trial after the other, for which it does not reseed its sampler."""
     inner = module.Study.optimize
@@ -355,6 +361,8 @@ def install(watcher: Watcher) -> None:
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     if "batches" in pins.places:
         watcher.after("torch.utils.data.dataloader", _in_order)
+    if "timers" in pins.places:
+        watcher.after("signal", _no_timers)
     if "trials" in pins.places:
         watcher.after("optuna.study.study", _one_trial)
     for name, seed in (
