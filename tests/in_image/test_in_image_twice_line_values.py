@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import itertools
 import random
 import subprocess
 import sys
@@ -15,7 +17,16 @@ import pytest
 from torch_python import need_torch, torch_python
 
 from reprobuild.in_image.twice import line_values
-from reprobuild.in_image.twice.line_values import MISSING, SMALL, digest, find, generators, shown, state_of
+from reprobuild.in_image.twice.line_values import (
+    MISSING,
+    SMALL,
+    can_be_pickled,
+    digest,
+    find,
+    generators,
+    shown,
+    state_of,
+)
 
 
 class Point:
@@ -96,6 +107,17 @@ def test_what_differs_in_each_process_does_not_count() -> None:
     assert digest(threading.Thread(args=(1,))) != digest(threading.Thread(args=(2,)))
     assert (digest(random), digest(print), digest(Point)) == ("", "", "")
     assert digest(object()) == digest(object())
+
+
+def test_an_object_of_a_library_in_c_counts_by_its_pickle() -> None:
+    one, other = (itertools.count(start) for start in (1, 2))
+    assert can_be_pickled(array.array("d")) == can_be_pickled(array.array("d"))
+    assert digest(array.array("d", [1.0])) == digest(array.array("d", [1.0]))
+    assert digest(array.array("d", [1.0])) != digest(array.array("d", [2.0]))
+    assert not can_be_pickled(Point(1))
+    assert not can_be_pickled(Slotted(1))
+    assert (digest(one) == digest(one), digest(other) == digest(other)) == (True, True)
+    assert next(one) == 1  # nothing was taken from it
 
 
 def test_endless_and_large_values_end() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reprobuild.engines.twice_mounts import PACKAGE, PATH_FILE, recorder_files, recorder_tar
+from reprobuild.engines.twice_mounts import PACKAGE, PATH_FILE, environment, recorder_files, recorder_tar
+from reprobuild.in_image.twice.settings import FILE as SETTINGS
+from reprobuild.in_image.twice.settings import VALUES
 
 
 @pytest.fixture
@@ -49,6 +51,19 @@ def test_one_that_has_them_keeps_its_own(python: Path, tmp_path: Path) -> None:
     subprocess.run([python, "-c", "import time; time.time()"], env=env, check=True)
     assert not [*(tmp_path / "records").iterdir()]
     assert [*(tmp_path / "others").glob("*.evidence")]
+
+
+def test_what_is_too_long_for_an_environment_stands_in_the_file_alone(python: Path) -> None:
+    given = {"REPROBUILD_TWICE_EVERY": "1", VALUES: "v" * 300_000}
+    assert environment(given) == {"REPROBUILD_TWICE_EVERY": "1"}
+    site = next(python.parents[1].glob("lib/python3*/site-packages"))
+    (site / PACKAGE / SETTINGS).write_bytes(recorder_files(given)[SETTINGS])
+    program = (
+        "import os, reprobuild_twice.settings as s;"
+        f"print(len(s.every()[b'{VALUES}']), '{VALUES}' in os.environ, os.environ['REPROBUILD_TWICE_EVERY'])"
+    )
+    done = subprocess.run([python, "-c", program], env={}, capture_output=True, text=True, check=True)
+    assert done.stdout == "300000 False 1\n"
 
 
 def test_the_recorder_of_a_container_has_them_too() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 
-from reprobuild import in_image
+from reprobuild.engines.twice_mounts import environment, recorder_files
 from reprobuild.twice.recorded_run import RECORDS, Comparison, HowToRun, RanProgram, RecordedRun
 from reprobuild.twice.runs import compare_runs
 
@@ -57,7 +56,9 @@ def recorded(
     def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
         site = folder / "site"
         site.mkdir()
-        shutil.copytree(Path(in_image.__file__).parent / "twice", site / "reprobuild_twice")
+        (site / "reprobuild_twice").mkdir()
+        for name, content in recorder_files(settings).items():
+            (site / "reprobuild_twice" / name).write_bytes(content)
         (site / "sitecustomize.py").write_text("import reprobuild_twice\n")
         (folder / RECORDS).mkdir()
         (folder / "out").mkdir()
@@ -66,7 +67,7 @@ def recorded(
             **SETTINGS,
             "PYTHONPATH": str(site),
             "REPROBUILD_TWICE": str(folder / RECORDS),
-            **settings,
+            **environment(settings),
             **(env or {}),
         }
         written = [(folder / "out", "/out")]

@@ -20,7 +20,9 @@ from reprobuild.twice.report import rows
 from support.twice import PROGRAMS, compared
 
 PROGRAM = PROGRAMS / "lines.py"
-CASES = ("returned", "argument", "order", "seeded", "thread", "attribute", "several_lines", "upstream")
+CASES = (
+    *("returned", "argument", "order", "seeded", "thread", "attribute", "several_lines", "upstream", "large"),
+)
 
 
 def marked(case: str) -> int:
@@ -94,7 +96,7 @@ class Lines:
         return FollowedLines(list(self.found), [])
 
     def kept(self, entry: Entry) -> Mapping[str, str] | None:
-        return None if entry.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES_0": ""}
+        return None if entry.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
 
     def repeats(self, suspect: Suspect) -> bool | None:
         line = int(suspect.settings["REPROBUILD_TWICE_LINE"].split("\t")[1])

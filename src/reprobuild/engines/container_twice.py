@@ -88,7 +88,7 @@ def recorded(
                 place = views.place if views else ""
                 overlays[bind.destination] = twice_mounts.overlay_options(bind, index, place, folder)
                 written.append((folder / "views" / str(index) / "upper", bind.destination))
-            with engine.container(command, variables, overlays) as container:
+            with engine.container(command, twice_mounts.environment(variables), overlays) as container:
                 container.put(twice_mounts.recorder_tar(site, files, variables))
                 status, stdout, stderr = container.run(folder, seconds)
                 with container.read(twice_mounts.IN_CONTAINER) as tar:

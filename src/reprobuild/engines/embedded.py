@@ -37,7 +37,7 @@ from .cdi import GpuAccess
 from .gpu import gpu_access, gpu_missing, misfit
 from .passwd import user_of
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
-from .twice_mounts import IN_CONTAINER, recorder_binds
+from .twice_mounts import IN_CONTAINER, environment, recorder_binds
 
 
 class OciEngine:
@@ -137,7 +137,11 @@ class OciEngine:
                 env = {**options.env, **settings, "REPROBUILD_TWICE": IN_CONTAINER}
                 recorder = recorder_binds(folder, layers, env)
                 task = self._task(
-                    image, argv, replace(options, env=env, binds=[*own, *recorder]), folder, layers
+                    image,
+                    argv,
+                    replace(options, env=environment(env), binds=[*own, *recorder]),
+                    folder,
+                    layers,
                 )
                 task = _as_user(task, options.user or self._config(image.digest).get("User"), layers)
                 command = sandbox.prepare(folder, layers, _with_init(task, layers), limits=limits)

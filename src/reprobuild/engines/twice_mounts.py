@@ -26,6 +26,7 @@ from ..oci.tar_fields import LayerRefused, number
 from ..oci.tar_reader import Entry, Readable, Reader
 from ..render.labels import LABEL
 from ..request.image_layout import SITE_PREFIX
+from ..twice.line_records import VALUES
 from ..twice.recorded_run import RECORDS
 from ..twice.written import is_left_out
 
@@ -55,6 +56,11 @@ def recorder_files(env: Mapping[str, str]) -> dict[str, bytes]:
     """Return the recorder, with its variables for processes that get others: name → content."""
     given = "".join(f"{name}={value}\0" for name, value in env.items() if name.startswith(VARIABLES))
     return {**assets.in_image_package("twice"), SETTINGS: os.fsencode(given)}
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a program gets; some of the recorder's are in its file alone."""
+    return {name: value for name, value in env.items() if name != VALUES}
 
 
 def recorder_binds(folder: Path, layers: Sequence[Path], env: Mapping[str, str]) -> list[Bind]:

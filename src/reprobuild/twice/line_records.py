@@ -24,12 +24,12 @@ FORMAT = 1
 MOST_FILES = 512
 MOST_BYTES = 1 << 30
 """Of all files of a run together."""
-LONGEST = 8 << 20
+LONGEST = 96 << 20
 """Bytes of a line."""
-MOST_VALUES = 1 << 20
-"""Characters of kept values, compressed and as variables: what a program's environment can hold."""
-ONE_VARIABLE = 120_000
-"""Characters of one variable; Linux takes no longer one than 128 KiB."""
+MOST_VALUES = 64 << 20
+"""Characters of kept values, compressed."""
+VALUES = "REPROBUILD_TWICE_VALUES"
+"""The variable with them, which stands in the recorder's file of settings alone: none may be so long."""
 _T = TypeVar("_T")
 _DIGEST = re.compile(r"~?[0-9a-f]{12}")
 _STATEMENTS = ("line", "branch", "call")
@@ -89,7 +89,7 @@ def read_lines(folder: Path) -> list[LineStream]:
 
 
 def kept_values(folder: Path) -> dict[str, str] | None:
-    """Return the variables that give a run the values which another one kept; None: none, or too many.
+    """Return the variable that gives a run the values which another one kept; None: none, or too many.
 
     Raises `RepeatError`.
     """
@@ -97,8 +97,7 @@ def kept_values(folder: Path) -> dict[str, str] | None:
     text = base64.b64encode(zlib.compress(json.dumps(every).encode())).decode()
     if not every or len(text) > MOST_VALUES:
         return None
-    parts = [text[at : at + ONE_VARIABLE] for at in range(0, len(text), ONE_VARIABLE)]
-    return {f"REPROBUILD_TWICE_VALUES_{number}": part for number, part in enumerate(parts)}
+    return {VALUES: text}
 
 
 def has_failed(folder: Path) -> bool:

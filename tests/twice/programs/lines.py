@@ -77,6 +77,11 @@ def upstream():
     print(random.Random(seed).random())
 
 
+def large():
+    numbers = [os.stat(".").st_ino * number % 1_000_003 for number in range(100_000)]  # large
+    print(sum(numbers))
+
+
 def deadline():
     started = time.time()
     count = 0

@@ -2,7 +2,7 @@
 
 ``REPROBUILD_TWICE_LINE`` names the statement by kind, line, file and the names of what it leaves, tab by tab.
 In the first run their values are kept, turn by turn, in a file a process; for the others they come back in
-variables.
+the file of `settings`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ import zlib
 from typing import Any
 
 from . import line_values as values
+from . import settings
 from .lines import LINES, NO_FRAMES, Lines, follow
 from .places import is_users
 from .transplants import dumped, give
 
 LINE = "REPROBUILD_TWICE_LINE"
-VALUES = "REPROBUILD_TWICE_VALUES_"
-"""With a number from 0: a part of the values of all processes."""
 MOST_TURNS = 2000
-MOST_BYTES = 4 << 20
+MOST_BYTES = 48 << 20
 """Of the values of one process, before they are compressed."""
 
 
@@ -88,10 +87,8 @@ class Given(Kept):
 
             from .writing import identity  # noqa: PLC0415 -- as above
 
-            parts: list[str] = []
-            while part := os.environ.get(f"{VALUES}{len(parts)}"):
-                parts.append(part)
-            every = json.loads(zlib.decompress(base64.b64decode("".join(parts)))) if parts else []
+            text = settings.every().get(os.fsencode(settings.VALUES), b"")
+            every = json.loads(zlib.decompress(base64.b64decode(text))) if text else []
             who = identity()
             mine = [who["worker"], who["name"], os.environ.get("RANK", "")]
             self._held = {

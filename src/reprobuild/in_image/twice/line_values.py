@@ -6,6 +6,7 @@ what it holds; of what no Python code can look into, its type alone. A large arr
 
 from __future__ import annotations
 
+import pickle
 import sys
 import zlib
 from hashlib import blake2b
@@ -23,6 +24,9 @@ MANY = 64
 LARGEST = 64 << 20
 """Bytes of a tensor that is looked at."""
 MISSING = object()
+MOST_DUMPS = 100
+"""Pickles of objects of one type in a process."""
+_dumped: dict[type, int] = {}
 _SCALARS = (bool, int, float, complex, type(None))
 _TEXT = ("datetime", "decimal", "fractions", "uuid", "pathlib", "ipaddress")
 """Modules whose values say themselves by their text, and have no other state."""
@@ -166,6 +170,15 @@ def attribute_of(value: Any, name: str) -> Any:
     return MISSING
 
 
+def can_be_pickled(value: Any) -> bool:
+    """Return whether an object is a library's own in C that no attributes show, and that pickle can show."""
+    kind = type(value)
+    if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch"):
+        return False
+    own = kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__
+    return own or any("__getstate__" in vars(each) for each in kind.__mro__[:-1])
+
+
 def held_by(value: Any) -> Any:
     """Return the attributes of an object itself."""
     try:
@@ -273,6 +286,11 @@ class _Digest:
         if home in _MACHINERY:
             for name in _GIVEN:
                 self.add(held_by(value).get(name), depth + 1)
+            return
+        if can_be_pickled(value):
+            times = _dumped[kind] = _dumped.get(kind, 0) + 1
+            data = pickle.dumps(value, 4) if times <= MOST_DUMPS else b""
+            self.hash.update(b"%d:%d" % (len(data), zlib.crc32(data)))
             return
         for name, each in list(held_by(value).items()):
             if isinstance(name, str) and not name.startswith("__") and not name.endswith("_hooks"):

@@ -76,6 +76,8 @@ class _Pickler(pickle.Pickler):
             return ("object", _name(value), b"") if value.requires_grad else ("tensor", "", _saved(value))
         if kind.__module__.partition(".")[0] in _BY_VALUE and values.state_of(value) is values.MISSING:
             return None
+        if values.can_be_pickled(value):
+            return None
         return ("object", _name(value), self._copied(value, kind))
 
     def _copied(self, value: Any, kind: type) -> bytes:
