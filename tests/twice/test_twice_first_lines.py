@@ -163,6 +163,24 @@ def test_where_the_runs_do_other_things_the_statement_before_is_an_entry() -> No
     assert [line for line, _ in found(a, b)] == [1]
 
 
+def test_what_differs_after_the_runs_did_other_things_comes_after_what_did_before() -> None:
+    a, b = Run(), Run()
+    for run, steps in ((a, 1), (b, 2)):
+        run.add(1, {}, {"now": f"t{steps}"})
+        for step in range(steps):
+            run.add(2, {"now": f"t{steps}"}, {}, kind="branch")
+            run.add(9, {}, {}, drew={"torch": (f"s{step}", f"s{step + 1}")})
+        run.add(2, {"now": f"t{steps}"}, {}, kind="branch")
+        run.add(4, {}, {"order": f"o{steps}"}, drew={"torch": (f"s{steps}", "e")})
+        run.add(5, {}, {"other": f"x{steps}"})
+        for line in range(6, 30):
+            run.add(line, {"order": f"o{steps}", "other": f"x{steps}"}, {})
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
+    followed = follow(one, other)
+    assert [each.place.line for each in followed.entries] == [1, 5]
+    assert [(each.place.line, [p.line for p in each.came_from]) for each in followed.decisions] == [(2, [1])]
+
+
 def test_a_statement_that_read_what_nobody_was_seen_to_make_comes_last() -> None:
     assert [
         line

@@ -52,6 +52,8 @@ class Entry:
     """Statements that read what came from it."""
     perhaps: set[ProgramLine] = field(default_factory=set)
     """Statements that read something that differs and that came from this entry or from another."""
+    late: bool = False
+    """Whether the runs had done different things before, of which it may have come."""
     sure: bool = False
     """Whether all that it read was equal; else that had become different where no statement was seen."""
 
@@ -95,12 +97,12 @@ def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLi
     search = _Search(_numbered(one), _numbered(other))
     for a, b, process in sorted(_all_pairs(one, other), key=lambda each: each[0].at):
         if b is None:
-            search.parted(a)
+            search.parted(a, process)
         else:
             search.take(a, b, process)
     found = [each for each in search.entries.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
-    found.sort(key=lambda each: (not each.sure, each.reach < FEW * most, each.at))
+    found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
     return FollowedLines(found, search.decisions)
 
 
@@ -124,6 +126,8 @@ class _Search:
         self.decisions: list[Decision] = []
         self._differed: dict[int, set[ProgramLine]] = {}
         """The entries of records that have been found to differ, by the record's id."""
+        self._parted: dict[Process, set[ProgramLine]] = {}
+        """Of a process whose runs did different things, the entries that this came from first."""
         self._waiting: dict[tuple[Process, int], Entry] = {}
         """Entries of objects that a function was given and has not yet handed on."""
         self._held: dict[tuple[Process, int], tuple[LineRecord, str]] = {}
@@ -137,7 +141,11 @@ class _Search:
         inner = self._inner(a, process)
         drew = {name: (x, b.drew[name]) for name, x in a.drew.items() if name in b.drew}
         drawn = set[ProgramLine]().union(
-            *(self._seeded.get((process, name), ()) for name, (x, y) in drew.items() if x[0] != y[0])
+            *(
+                self._seeded.get((process, name), self._parted.get(process, ()))
+                for name, (x, y) in drew.items()
+                if x[0] != y[0]
+            )
         )
         seeded = [name for name, (x, y) in drew.items() if "" != x[0] == y[0] and x[1] != y[1]]
         if a.kind == "call":
@@ -149,7 +157,7 @@ class _Search:
             roots |= self._followed(a, read)
             self._reach(roots, a.place)
             if not roots and (left or seeded):
-                roots = {self._entry(a, a, b, left, sure=not read)}
+                roots = {self._entry(a, a, b, left, late=process in self._parted, sure=not read)}
                 self._hand(self.entries[a.place], a, left, process)
             self._name(a, left, roots)
         self._hold(a, left, process)
@@ -189,13 +197,16 @@ class _Search:
                     if held[0].kind == "call":
                         self._waiting[process, each] = entry
 
-    def parted(self, a: LineRecord) -> None:
+    def parted(self, a: LineRecord, process: Process) -> None:
         """Take the last statement before the runs did different things."""
+        roots = self._differed.get(id(a)) or {a.place}
         if id(a) in self._differed:
             self.decisions.append(Decision(a.place, frozenset(self._differed[id(a)])))
         else:
             entry = self.entries.setdefault(a.place, Entry(a.place, a.end, a.at))
             entry.sure = entry.sure or a.kind == "branch"
+            entry.late = process in self._parted
+        self._parted.setdefault(process, {each for each in roots if each in self.entries})
 
     def _inner(self, a: LineRecord, process: Process) -> set[ProgramLine]:
         """Return the entries of what this statement led to, which began after it and has ended."""
@@ -228,7 +239,7 @@ class _Search:
         made = set[ProgramLine]().union(*(each for number, each in stack if number > callers[0].number))
         if read or made:  # what the statement has led to so far may have made it
             return made | self._followed(a, read)
-        return {self._entry(callers[0], a, b, left)}
+        return {self._entry(callers[0], a, b, left, late=process in self._parted)}
 
     def _known(self, left: Sequence[tuple[str, Pair]]) -> set[ProgramLine]:
         """Return who had these values before: a function that was called, a thread, another process."""
@@ -249,10 +260,11 @@ class _Search:
         b: LineRecord,
         left: Sequence[tuple[str, Pair]],
         *,
+        late: bool,
         sure: bool = True,
     ) -> ProgramLine:
         place = of.place
-        found = self.entries.setdefault(place, Entry(place, of.end, a.at))
+        found = self.entries.setdefault(place, Entry(place, of.end, a.at, late=late))
         found.sure = found.sure or sure
         if not found.name and left:
             found.name = left[0][0]

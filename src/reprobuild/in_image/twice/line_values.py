@@ -175,8 +175,8 @@ def can_be_pickled(value: Any) -> bool:
     kind = type(value)
     if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch"):
         return False
-    own = kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__
-    return own or any("__getstate__" in vars(each) for each in kind.__mro__[:-1])
+    names = {"__reduce__", "__reduce_ex__", "__getstate__"}
+    return any(names & vars(each).keys() for each in kind.__mro__[:-1])
 
 
 def held_by(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 ``REPROBUILD_TWICE_PIN`` holds a line for each: what is pinned, the number of the program's line, its file.
 Line 0 of no file means everywhere. What is pinned gives the same values in each run: a generator is as if it
-had been seeded before that line, a clock advances by a millisecond a call, a folder's entries are sorted.
+had been seeded before that line, a clock advances by a little at each call, a folder's entries are sorted.
 Nothing is recorded of where the values came from, only what the program computes with them.
 """
 
@@ -27,6 +27,8 @@ _ALONE = 0.5
 """Seconds that a new thread works alone."""
 _MOMENT = 1_900_000_000
 """What a frozen clock begins with, in 2030: the dates in the program's data are past, as they were for it."""
+_TICK, _GROWTH, _LONGEST_TICK, _TICKS = 0.001, 1.05, 0.1, 1000
+"""Seconds by which a frozen clock advances at first, and then more and more: so what waits for it ends."""
 _FIXED = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2)."""
 
@@ -43,7 +45,7 @@ class Pins(recorded.Sources):
         self._own = random.Random(0)  # noqa: S311 -- it has to repeat
         self._states: dict[str, Any] = {}
         self._seen: dict[Any, int] = {}
-        self._ticks = 0
+        self._ticks, self._passed = 0, 0.0
 
     def pinned(self, kind: str, depth: int) -> bool:
         """Return whether the program's line that is calling is pinned."""
@@ -83,8 +85,9 @@ class Pins(recorded.Sources):
     def _clock(self, kind: str, name: str, value: Any) -> Any:
         if kind == "mtime":
             return type(value)(0)
-        self._ticks += 1
-        seconds = _MOMENT + self._ticks / 1000
+        self._passed += min(_LONGEST_TICK, _TICK * _GROWTH**self._ticks)
+        self._ticks = min(self._ticks + 1, _TICKS)
+        seconds = _MOMENT + self._passed
         frozen = int(seconds * 1_000_000_000) if name.endswith("_ns") else seconds
         # It is a time still: what is printed of it, and of clocks that are not frozen, is no result.
         return measured.of(frozen, instant=isinstance(value, (measured.FloatInstant, measured.IntInstant)))
