@@ -15,9 +15,11 @@ from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Entry, FollowedLines
 from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line
 from reprobuild.twice.line_records import LineRecord
+from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
-from reprobuild.twice.report import rows
-from support.twice import PROGRAMS, compared
+from reprobuild.twice.report import rows, verdict
+from reprobuild.twice.runs import compare_runs
+from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = PROGRAMS / "lines.py"
 CASES = (
@@ -65,6 +67,16 @@ def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path)
         "other path",
         f"the runs went on in another way at {cause.place}: `{cause.place.text}`, by time.time",
     ) in rows(found)
+
+
+def test_a_trace_that_cannot_be_read_is_told_and_the_rest_of_the_report_stays(tmp_path: Path) -> None:
+    said: list[str] = []
+    run = recorded(sys.executable, [str(PROGRAM), "forged"])
+    found = compare_runs(run, HowToRun(), scratch_below(tmp_path), said.append)
+    assert (verdict(found), found.stopped) == ("parts", "")
+    assert found.cause is not None
+    assert not found.cause.proven
+    assert [text for text in said if "the program's lines are not followed" in text and "0.lines" in text]
 
 
 def entry(line: int, *names: str, at: int = 0) -> Entry:

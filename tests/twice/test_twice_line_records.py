@@ -81,6 +81,10 @@ def test_files_that_are_none_and_too_many(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(line_records, "MOST_BYTES", 100)
     with pytest.raises(RepeatError, match="larger than"):
         read_lines(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(line_records, "MOST_RECORDS", 2)
+    with pytest.raises(RepeatError, match="more than 2 records"):
+        read_lines(tmp_path)
     monkeypatch.setattr(line_records, "MOST_FILES", 0)
     with pytest.raises(RepeatError, match="processes"):
         read_lines(tmp_path)

@@ -18,6 +18,8 @@ SMALL = "~"
 """The recorder's mark of a value so small that another one is equal by chance."""
 MOST_SKIPPED = 4000
 """Statements of both runs that are passed over to find the next that they have in common."""
+MOST_PARTINGS = 500
+"""Times that a thread of both runs does different things, before the rest is left out."""
 IN_COMMON = 3
 """Statements that have to be in common for the runs to be side by side again."""
 
@@ -317,9 +319,9 @@ def _side_by_side(
     a: Sequence[LineRecord], b: Sequence[LineRecord]
 ) -> Iterator[tuple[LineRecord, LineRecord | None]]:
     """Yield the statements that both runs have in common, and the last before each at which they part."""
-    i = j = 0
+    i = j = parted = 0
     last: LineRecord | None = None
-    while i < len(a) and j < len(b):
+    while i < len(a) and j < len(b) and parted < MOST_PARTINGS:
         if _same(a[i], b[j]):
             last = a[i]
             yield a[i], b[j]
@@ -328,6 +330,7 @@ def _side_by_side(
         if last is not None:
             yield last, None
             last = None
+        parted += 1
         skipped = _skipped(a, b, i, j)
         if skipped is None:
             return

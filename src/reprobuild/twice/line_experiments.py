@@ -55,7 +55,7 @@ def statement_setting(entry: Entry) -> dict[str, str]:
 def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -> Cause | None:
     """Return a cause with what experiments with single statements say; as it was where they say nothing.
 
-    What none proves is a candidate, the likeliest first; what one refutes comes last.
+    What none proves is a candidate, the likeliest first; what one refutes is left out.
     """
     known = cause.candidates if cause is not None else ()
     found = laboratory.followed().entries

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -22,7 +23,9 @@ from .records import ProgramLine
 
 FORMAT = 1
 MOST_FILES = 512
-MOST_BYTES = 1 << 30
+MOST_BYTES = 256 << 20
+"""Of all files of a run together."""
+MOST_RECORDS = 500_000
 """Of all files of a run together."""
 LONGEST = 96 << 20
 """Bytes of a line."""
@@ -111,11 +114,11 @@ def _each(folder: Path, read: Callable[[Mapping[str, Any], Iterator[Mapping[str,
     paths = sorted(folder.glob("*.lines"))
     if len(paths) > MOST_FILES:
         raise _wrong(f"more than {MOST_FILES} processes have a trace of lines")
-    left = MOST_BYTES
+    left, records_left = MOST_BYTES, count(MOST_RECORDS, -1)
     for path in paths:
         try:
             with opened(folder, path.name) as file:
-                records = _records(file, left)
+                records = _records(file, left, records_left)
                 first = next(records, None)
                 if first is not None:
                     found.append(read(first, records))
@@ -132,13 +135,15 @@ def _wrong(fault: object) -> RepeatError:
     )
 
 
-def _records(file: IO[bytes], left: int) -> Iterator[dict[str, Any]]:
+def _records(file: IO[bytes], left: int, records_left: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Yield the records of a file. Raises ValueError."""
     first = True
     while line := file.readline(LONGEST):
         left -= len(line)
         if left < 0:
             raise ValueError(f"the traces of a run are larger than {MOST_BYTES >> 20} MiB")
+        if next(records_left) <= 0:
+            raise ValueError(f"the traces of a run have more than {MOST_RECORDS:,} records")
         if not line.endswith(b"\n"):
             return  # the process was killed while it wrote its last
         record = limits.load_values(line)

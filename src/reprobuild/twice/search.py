@@ -156,23 +156,33 @@ class Laboratory:
         """Return what two runs with a trace of lines tell, which part."""
         for attempt in range(1, LINE_ATTEMPTS + 1):
             self.say(f"following the program's lines, attempt {attempt} of {LINE_ATTEMPTS}")
-            runs: list[ProgramRun] = []
-            lines: list[list[LineStream]] = []
-            for _ in range(2):
-                with self.scratch() as folder:
-                    settings = {**recorder_settings(self.how), **TRACE}
-                    runs.append(run_in(self.run, settings, self._patient(), folder))
-                    lines.append(read_lines(folder / RECORDS))
-            if _differ(*runs):
-                return follow(*lines)
+            try:
+                pairs = [self._traced() for _ in range(2)]
+            except RepeatError as error:
+                self.say(f"warning: the program's lines are not followed: {error.message}")
+                break
+            (one, lines), (other, others) = pairs
+            if {one.status, other.status} <= {each.status for each in self.found.runs} and _differ(
+                one, other
+            ):
+                return follow(lines, others)
         return FollowedLines([], [])
+
+    def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
+        with self.scratch() as folder:
+            settings = {**recorder_settings(self.how), **TRACE}
+            return run_in(self.run, settings, self._patient(), folder), read_lines(folder / RECORDS)
 
     def kept(self, entry: Entry) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
         with self.scratch() as folder:
             settings = {**recorder_settings(self.how), **KEEP, **statement_setting(entry)}
-            run_in(self.run, settings, self._patient(), folder)
-            return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)
+            try:
+                run_in(self.run, settings, self._patient(), folder)
+                return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)
+            except RepeatError as error:
+                self.say(f"warning: what a line leaves is not kept: {error.message}")
+                return None
 
 
 def _differ(one: ProgramRun, other: ProgramRun) -> bool:

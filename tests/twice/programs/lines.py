@@ -82,6 +82,13 @@ def large():
     print(sum(numbers))
 
 
+def forged():
+    if records := os.environ.get("REPROBUILD_TWICE"):
+        with open(f"{records}/0.lines", "w") as file:
+            file.write("{}\n")
+    print(os.stat(".").st_ino)
+
+
 def deadline():
     started = time.time()
     count = 0

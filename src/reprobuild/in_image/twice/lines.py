@@ -27,7 +27,7 @@ from .watching import warn
 
 LINES = "REPROBUILD_TWICE_LINES"
 FORMAT = 1
-MOST = 300_000
+MOST = 100_000
 """Records of one process."""
 MOST_TURNS = 1000
 """Of one statement in one process."""
@@ -63,6 +63,8 @@ class Lines:
         self._file, self._places, self._turns, self._number = -1, {}, {}, 0
         self._lock = threading.RLock()
         self._began = _spent()
+        for frame in list(self.frames.values()):  # what goes on here began in the other process
+            frame.forget()
 
     def called(self, frame: Any, event: str, _: Any) -> Any:
         """Take the beginning of a frame, as `sys.settrace` gives it; return what takes its lines."""
@@ -182,6 +184,10 @@ class Frame:
             warn(f"a line of {self._where[0]} is not traced", error)
             self._statement = None
         return self.event
+
+    def forget(self) -> None:
+        """Forget the statement that is running."""
+        self._statement, self._number = None, 0
 
     def entered(self, frame: Any) -> None:
         """Record what a function was given."""
