@@ -51,6 +51,8 @@ class Lines:
         self._tables: dict[str, dict[int, Statement] | None] = {}
         self._places: dict[tuple[str, int, str], int] = {}
         self._turns: dict[tuple[str, int], int] = {}
+        self._done: set[Any] = set()
+        """Code of which nothing more is recorded."""
         self._number = 0
         self._began = _spent()
         self._lock = threading.RLock()
@@ -69,10 +71,14 @@ class Lines:
     def called(self, frame: Any, event: str, _: Any) -> Any:
         """Take the beginning of a frame, as `sys.settrace` gives it; return what takes its lines."""
         code = frame.f_code
-        if event != "call" or code.co_name in NO_FRAMES or not is_users(code.co_filename):
+        if event != "call" or code in self._done or not is_users(code.co_filename):
             return None
-        table = self.table(frame)
-        if table is None or self.full():
+        table = self.table(frame) if code.co_name not in NO_FRAMES else None
+        if table is None:
+            self._done.add(code)
+            return None
+        if self.full():
+            sys.settrace(None)  # this thread goes on at its own speed
             return None
         made = Frame(self, table, frame)
         self.frames[id(frame)] = made
@@ -81,6 +87,14 @@ class Lines:
         if not code.co_flags & _GENERATORS and code.co_name != "<module>":
             made.entered(frame)
         return made.event
+
+    def ended(self, frame: Any, of: Frame) -> None:
+        """Take the end of a frame; where all its statements had their turns, the next call is not traced."""
+        self.frames.pop(id(frame), None)
+        if of in self.main:
+            self.main.remove(of)
+        if not of.began and not frame.f_code.co_flags & _GENERATORS:
+            self._done.add(frame.f_code)
 
     def full(self) -> bool:
         """Return whether as much was recorded as may be."""
@@ -145,12 +159,14 @@ class Lines:
 class Frame:
     """One call of a function of the program."""
 
-    __slots__ = ("_drawn", "_from", "_lines", "_number", "_seen", "_statement", "_table", "_where")
+    __slots__ = ("_drawn", "_from", "_lines", "_number", "_seen", "_statement", "_table", "_where", "began")
 
     def __init__(self, lines: Lines, table: dict[int, Statement], frame: Any) -> None:
         self._lines, self._table = lines, table
         self._statement: Statement | None = None
         self._number = 0
+        self.began = False
+        """Whether a statement of this call was recorded."""
         self._seen: dict[str, str] = {}
         self._drawn: dict[str, str] = {}
         """The states of the generators of modules before the statement."""
@@ -169,17 +185,20 @@ class Frame:
                 found = self._table.get(frame.f_lineno)
                 if found is self._statement:
                     return self.event  # another line of it
+                again = found is not None and self._lines.turn(self._where[0], found.line) < MOST_TURNS
+                if self._statement is None and not again:
+                    return self.event
                 names = frame.f_locals
                 known: dict[tuple[str, ...], tuple[str, Any]] = {}
                 states = values.generators()
                 self._ended(frame, names, known, states)
-                self._begins(found, frame, names, known)
+                if found is not None and again and not self._lines.full():
+                    self._begins(found, frame, names, known)
                 self._drawn = states
             elif event == "return":
-                self._ended(frame, frame.f_locals, {}, values.generators(), value)
-                self._lines.frames.pop(id(frame), None)
-                if self in self._lines.main:
-                    self._lines.main.remove(self)
+                if self._statement is not None:
+                    self._ended(frame, frame.f_locals, {}, values.generators(), value)
+                self._lines.ended(frame, self)
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"a line of {self._where[0]} is not traced", error)
             self._statement = None
@@ -200,13 +219,10 @@ class Frame:
             self._record("call", (code.co_firstlineno,) * 2, self._lines.number(), given, {})
 
     def _begins(
-        self, found: Statement | None, frame: Any, names: Any, known: dict[tuple[str, ...], tuple[str, Any]]
+        self, found: Statement, frame: Any, names: Any, known: dict[tuple[str, ...], tuple[str, Any]]
     ) -> None:
-        lines = self._lines
-        self._statement, self._number = None, 0
-        if found is None or lines.turn(self._where[0], found.line) >= MOST_TURNS or lines.full():
-            return
-        self._statement, self._number = found, lines.number()
+        self._statement, self._number = found, self._lines.number()
+        self.began = True
         self._seen = {
             ".".join(path): each
             for path in found.reads
@@ -238,7 +254,7 @@ class Frame:
         }
         kind = "branch" if found.branches else "line"
         self._record(kind, (found.line, found.end), self._number, left, drew)
-        self._statement = None
+        self._statement, self._number = None, 0
 
     def _record(
         self, kind: str, lines: tuple[int, int], number: int, left: dict[str, Any], drew: dict[str, list[str]]
