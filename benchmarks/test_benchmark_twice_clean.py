@@ -37,6 +37,7 @@ LEFT = {
     "catboost_verbose": "its library measures times and writes them itself",
     "mmengine_like": "a mean of times that NumPy rounds to a few digits is not followed",
     "wandb_off": "its own file of records has the times, and is compared by its bytes",
+    "c07": "transformers warns where the times of two checkpoints are too near",
     "c10": "torch adds up times that a library's timer measured at one place for several",
     "c13": "NumPy rounds times of a place that serves several searches to two digits",
     "c18": "Parquet, Feather and DuckDB are compared by their bytes, HTML has a line for each cell",

@@ -43,6 +43,7 @@ def test_the_words_since_the_number_before_count(line: str, at: int, *, measured
         ("epoch,loss,time_elapsed", "3,,12", [2]),
         ("epoch,time/fps,loss", "3,a467,0.5", []),
         ("1,2,3", "3,467,0.5", []),
+        ("time/iterations,time/total_timesteps,loss", "3.5,467,0.5", []),
     ],
 )
 def test_a_table_says_in_its_first_line_which_columns_are_measured(

@@ -23,7 +23,7 @@ _HORIZONTAL = "━┳╇┻─┴┬┼═╦╩╬"
 _ONE_EACH = re.compile("([━─═])[━─═]+")
 COUNTED = ("number", "lasting")
 _MEASURE = re.compile(
-    r"time(?!nt|dia|ter)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
+    r"time(?!nt|dia|ter|_?step)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
     r"|throughput|per_sec",  # no sentiment, no multimedia, no centimeters, nothing secondary
     re.IGNORECASE,
 )
@@ -83,7 +83,7 @@ def columns_of_measure(head: str) -> frozenset[int]:
     names = head.split(",")
     if len(names) < _LEAST_COLUMNS or any(each[:1].isdigit() for each in names) or '"' in head:
         return frozenset()
-    return frozenset(at for at, name in enumerate(names) if _MEASURE.search(name))
+    return frozenset(at for at, name in enumerate(names) if _MEASURE.search(name.rpartition("/")[2]))
 
 
 def column_of(line: Sequence[Token], at: int) -> int:
