@@ -40,6 +40,7 @@ LEFT = {
     "c07": "transformers warns where the times of two checkpoints are too near",
     "c10": "torch adds up times that a library's timer measured at one place for several",
     "c13": "NumPy rounds times of a place that serves several searches to two digits",
+    "c15": "the header of a table of pandas is as wide as the names that MLflow draws",
     "c18": "Parquet, Feather and DuckDB are compared by their bytes, HTML has a line for each cell",
     "c19": "a database gives durations of two digits back, each twice and in an order of its own",
     "c20": "a text in HDF5 of another length moves all that stands behind it",
