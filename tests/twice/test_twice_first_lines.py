@@ -49,11 +49,11 @@ def digest(value: str) -> str:
 
 def found(*runs: Run) -> list[tuple[int, list[str]]]:
     one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
-    return [(each.place.line, each.names) for each in follow(one, other).entries]
+    return [(each.place.line, each.names) for each in follow(one, other).divergences]
 
 
 def both(*lines: tuple[int, Values, Values, Values, Values]) -> list[tuple[int, list[str]]]:
-    """Return the entries of runs that do the same; of each line what both runs read and left."""
+    """Return the divergences of runs that do the same; of each line what both runs read and left."""
     a, b = Run(), Run()
     for line, read, left, other_read, other_left in lines:
         a.add(line, read, left)
@@ -115,8 +115,13 @@ def test_an_object_that_changed_on_its_way_to_another_thread_comes_from_who_hand
         run.add(2, {"weights": "w"}, {"weights": "w"}, number=3, objects={"weights": (77,)})
         run.add(12, {"job": value}, {}, thread="writer")
     one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
-    [entry] = follow(one, other).entries
-    assert (entry.place.line, entry.told_place.line, entry.name, entry.names) == (11, 2, "weights", ["job"])
+    [divergence] = follow(one, other).divergences
+    assert (divergence.place.line, divergence.told_place.line, divergence.name, divergence.names) == (
+        11,
+        2,
+        "weights",
+        ["job"],
+    )
 
 
 def test_a_number_that_is_equal_by_chance_is_no_trail() -> None:
@@ -177,7 +182,7 @@ def test_what_differs_after_the_runs_did_other_things_comes_after_what_did_befor
             run.add(line, {"order": f"o{steps}", "other": f"x{steps}"}, {})
     one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
     followed = follow(one, other)
-    assert [each.place.line for each in followed.entries] == [1, 5]
+    assert [each.place.line for each in followed.divergences] == [1, 5]
     assert [(each.place.line, [p.line for p in each.came_from]) for each in followed.decisions] == [(2, [1])]
 
 
@@ -200,8 +205,8 @@ def test_processes_are_side_by_side_by_what_they_are() -> None:
         run.add(2, {"x": value}, {})
         return [LineStream(("", "", name, "train.py"), tuple(run.records)) for name in names]
 
-    assert not follow(streams("a", ["Process-1"]), streams("b", ["Process-2"])).entries
+    assert not follow(streams("a", ["Process-1"]), streams("b", ["Process-2"])).divergences
     assert [
         each.place.line
-        for each in follow(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"])).entries
+        for each in follow(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"])).divergences
     ] == [1]

@@ -12,7 +12,7 @@ import pytest
 from reprobuild.twice import known_causes
 from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.external_values import Candidate
-from reprobuild.twice.first_lines import Entry, FollowedLines
+from reprobuild.twice.first_lines import Divergence, FollowedLines
 from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.recorded_run import HowToRun
@@ -79,10 +79,10 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_rest_of_the_report_stays(tm
     assert [text for text in said if "the program's lines are not followed" in text and "0.lines" in text]
 
 
-def entry(line: int, *names: str, at: int = 0) -> Entry:
+def divergence(line: int, *names: str, at: int = 0) -> Divergence:
     place = ProgramLine("train.py", line, "main", "")
     record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {}, {})
-    return Entry(
+    return Divergence(
         place,
         line,
         at,
@@ -99,7 +99,7 @@ def entry(line: int, *names: str, at: int = 0) -> Entry:
 class Lines:
     """Answers by the line that has to leave the same."""
 
-    found: list[Entry]
+    found: list[Divergence]
     needed: int = 0
     parts: bool = True
     kept_none: int = 0
@@ -107,8 +107,8 @@ class Lines:
     def followed(self) -> FollowedLines:
         return FollowedLines(list(self.found), [])
 
-    def kept(self, entry: Entry) -> Mapping[str, str] | None:
-        return None if entry.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
+    def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
+        return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
 
     def repeats(self, suspect: Suspect) -> bool | None:
         line = int(suspect.settings["REPROBUILD_TWICE_LINE"].split("\t")[1])
@@ -126,7 +126,7 @@ def outcome(lines: Lines, *known: Candidate, most: int = 4) -> tuple[list[tuple[
 
 
 def test_what_is_refuted_is_no_candidate_and_what_cannot_be_tried_is_one() -> None:
-    a, b, c = entry(1, "a"), entry(2, "b"), entry(3)
+    a, b, c = divergence(1, "a"), divergence(2, "b"), divergence(3)
     assert outcome(Lines([a, b, c], needed=2)) == ([(LINE, 2)], True)
     assert outcome(Lines([a, b, c], needed=9)) == ([(LINE, 3)], False)
     assert outcome(Lines([a, b, c], needed=2, kept_none=2)) == ([(LINE, 2), (LINE, 3)], False)
@@ -137,11 +137,11 @@ def test_what_is_refuted_is_no_candidate_and_what_cannot_be_tried_is_one() -> No
 
 
 def test_what_is_known_of_a_line_stands_in_its_place() -> None:
-    clock = Candidate("clock", "time.time", entry(1).place, ("1", "2"), 0, 1)
-    draw = Candidate("draw", "numpy.random.rand", entry(2).place, ("1", "2"), 0, 1)
-    cause = confirmed_line(None, Lines([entry(2, "b")], needed=2), 4)
+    clock = Candidate("clock", "time.time", divergence(1).place, ("1", "2"), 0, 1)
+    draw = Candidate("draw", "numpy.random.rand", divergence(2).place, ("1", "2"), 0, 1)
+    cause = confirmed_line(None, Lines([divergence(2, "b")], needed=2), 4)
     assert cause is not None
-    given = [entry(1, "a"), entry(2, "b")]
+    given = [divergence(1, "a"), divergence(2, "b")]
     known = replace(cause, candidates=(clock, draw), trials=())
     from_trace = confirmed_line(known, Lines(given, needed=2), 4)
     assert from_trace is not None

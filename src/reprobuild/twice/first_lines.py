@@ -1,8 +1,8 @@
 """Find the statements of the program at which a difference between two runs came in. Pure.
 
-A statement is such an *entry* if it found the same in both runs and left something else, and no statement
+A statement is a *divergence* if it found the same in both runs and left something else, and no statement
 that it led to did. A value that differs is followed by its two digests: whoever has these two later has it
-from there. So each entry has the statements that it reached; a clock that is only printed reaches few.
+from there. So each divergence has the statements that it reached; a clock that is only printed reaches few.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IN_COMMON = 3
 """Statements that have to be in common for the runs to be side by side again."""
 
 FEW = 0.1
-"""Share of the most that an entry reached below which one comes after the others."""
+"""Share of the most that a divergence reached below which one comes after the others."""
 
 Pair = tuple[str, str]
 Process = tuple[tuple[str, ...], int]
@@ -32,7 +32,7 @@ Process = tuple[tuple[str, ...], int]
 
 
 @dataclass(slots=True)
-class Entry:
+class Divergence:
     """A statement at which a difference came in."""
 
     place: ProgramLine
@@ -53,7 +53,7 @@ class Entry:
     reached: set[ProgramLine] = field(default_factory=set)
     """Statements that read what came from it."""
     perhaps: set[ProgramLine] = field(default_factory=set)
-    """Statements that read something that differs and that came from this entry or from another."""
+    """Statements that read something that differs and that came from this divergence or from another."""
     late: bool = False
     """Whether the runs had done different things before, of which it may have come."""
     sure: bool = False
@@ -81,14 +81,14 @@ class Decision:
 
     place: ProgramLine
     came_from: frozenset[ProgramLine]
-    """The entries that this value came from."""
+    """The divergences that this value came from."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowedLines:
     """What the traces of two runs have told."""
 
-    entries: list[Entry]
+    divergences: list[Divergence]
     """Those that reached something, the earliest first; last those that are not certain."""
     decisions: list[Decision]
     """In the order of run 1."""
@@ -102,7 +102,7 @@ def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLi
             search.parted(a, process)
         else:
             search.take(a, b, process)
-    found = [each for each in search.entries.values() if each.reached or each.perhaps]
+    found = [each for each in search.divergences.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
     found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
     return FollowedLines(found, search.decisions)
@@ -119,23 +119,23 @@ def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
 
 class _Search:
     def __init__(self, *above: Mapping[int, LineRecord]) -> None:
-        self.entries: dict[ProgramLine, Entry] = {}
+        self.divergences: dict[ProgramLine, Divergence] = {}
         self._above = above
         self._came: dict[Pair, set[ProgramLine]] = {}
-        """The entries that two digests came from."""
+        """The divergences that two digests came from."""
         self._open: dict[tuple[Process, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
-        """Statements of a thread with a difference whose caller has not ended: number and entries."""
+        """Statements of a thread with a difference whose caller has not ended: number and divergences."""
         self.decisions: list[Decision] = []
         self._differed: dict[int, set[ProgramLine]] = {}
-        """The entries of records that have been found to differ, by the record's id."""
+        """The divergences of records that have been found to differ, by the record's id."""
         self._parted: dict[Process, set[ProgramLine]] = {}
-        """Of a process whose runs did different things, the entries that this came from first."""
-        self._waiting: dict[tuple[Process, int], Entry] = {}
-        """Entries of objects that a function was given and has not yet handed on."""
+        """Of a process whose runs did different things, the divergences that this came from first."""
+        self._waiting: dict[tuple[Process, int], Divergence] = {}
+        """Divergences of objects that a function was given and has not yet handed on."""
         self._held: dict[tuple[Process, int], tuple[LineRecord, str]] = {}
         """The last statement that left an object, equal in both runs, and its name."""
         self._seeded: dict[tuple[Process, str], set[ProgramLine]] = {}
-        """The entries that a process's generator of a module was seeded from."""
+        """The divergences that a process's generator of a module was seeded from."""
 
     def take(self, a: LineRecord, b: LineRecord, process: Process) -> None:
         """Take the next statement that both runs have in common."""
@@ -160,7 +160,7 @@ class _Search:
             self._reach(roots, a.place)
             if not roots and (left or seeded):
                 roots = {self._entry(a, a, b, left, late=process in self._parted, sure=not read)}
-                self._hand(self.entries[a.place], a, left, process)
+                self._hand(self.divergences[a.place], a, left, process)
             self._name(a, left, roots)
         self._hold(a, left, process)
         for _, pair in left:
@@ -179,25 +179,31 @@ class _Search:
         differs = {name for name, _ in left}
         for name, told in a.objects.items():
             for each in told[:1]:
-                entry = self._waiting.get((process, each))
-                if entry is not None and entry.handed is not None and entry.handed.thread == a.thread:
-                    entry.handed, entry.name = a, name
+                divergence = self._waiting.get((process, each))
+                if (
+                    divergence is not None
+                    and divergence.handed is not None
+                    and divergence.handed.thread == a.thread
+                ):
+                    divergence.handed, divergence.name = a, name
                     del self._waiting[process, each]
                 if name in differs:
                     self._held.pop((process, each), None)
                 else:
                     self._held[process, each] = (a, name)
 
-    def _hand(self, entry: Entry, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process) -> None:
+    def _hand(
+        self, found: Divergence, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process
+    ) -> None:
         """Note the statement of another thread that left an equal object which differs here."""
         for name, _ in left:
             for each in a.objects.get(name, ()):
                 held = self._held.get((process, each))
-                if held is not None and held[0].thread != a.thread and entry.handed is None:
-                    entry.handed, entry.name = held
-                    entry.shown = ("", "")
+                if held is not None and held[0].thread != a.thread and found.handed is None:
+                    found.handed, found.name = held
+                    found.shown = ("", "")
                     if held[0].kind == "call":
-                        self._waiting[process, each] = entry
+                        self._waiting[process, each] = found
 
     def parted(self, a: LineRecord, process: Process) -> None:
         """Take the last statement before the runs did different things."""
@@ -205,13 +211,13 @@ class _Search:
         if id(a) in self._differed:
             self.decisions.append(Decision(a.place, frozenset(self._differed[id(a)])))
         else:
-            entry = self.entries.setdefault(a.place, Entry(a.place, a.end, a.at))
-            entry.sure = entry.sure or a.kind == "branch"
-            entry.late = process in self._parted
-        self._parted.setdefault(process, {each for each in roots if each in self.entries})
+            divergence = self.divergences.setdefault(a.place, Divergence(a.place, a.end, a.at))
+            divergence.sure = divergence.sure or a.kind == "branch"
+            divergence.late = process in self._parted
+        self._parted.setdefault(process, {each for each in roots if each in self.divergences})
 
     def _inner(self, a: LineRecord, process: Process) -> set[ProgramLine]:
-        """Return the entries of what this statement led to, which began after it and has ended."""
+        """Return the divergences of what this statement led to, which began after it and has ended."""
         roots: set[ProgramLine] = set()
         stack = self._open[process, a.thread]
         while a.kind != "call" and stack and stack[-1][0] > a.number:
@@ -224,8 +230,8 @@ class _Search:
         for _, pair in read:
             roots |= self._came.get(pair, set())
         if any(pair not in self._came for _, pair in read):
-            for entry in self.entries.values():
-                entry.perhaps.add(a.place)
+            for divergence in self.divergences.values():
+                divergence.perhaps.add(a.place)
         return roots
 
     def _given(
@@ -253,7 +259,7 @@ class _Search:
 
     def _reach(self, roots: set[ProgramLine], place: ProgramLine) -> None:
         for root in roots:
-            self.entries[root].reached.add(place)
+            self.divergences[root].reached.add(place)
 
     def _entry(
         self,
@@ -266,7 +272,7 @@ class _Search:
         sure: bool = True,
     ) -> ProgramLine:
         place = of.place
-        found = self.entries.setdefault(place, Entry(place, of.end, a.at, late=late))
+        found = self.divergences.setdefault(place, Divergence(place, of.end, a.at, late=late))
         found.sure = found.sure or sure
         if not found.name and left:
             found.name = left[0][0]
@@ -275,14 +281,14 @@ class _Search:
         return place
 
     def _name(self, a: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]) -> None:
-        """Note where what came from an entry has names, which a value has that is returned only later."""
+        """Note where what came from a divergence has names, which a value has that is returned only later."""
         own = [name for name, _ in left if name != RETURNED]
         for root in roots if own else ():
-            entry = self.entries[root]
-            given = entry.given
+            divergence = self.divergences[root]
+            given = divergence.given
             if given is None or (given.kind, given.place) == (a.kind, a.place):
-                entry.given = a
-                entry.names += [name for name in own if name not in entry.names]
+                divergence.given = a
+                divergence.names += [name for name in own if name not in divergence.names]
 
 
 def _read(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:

@@ -14,7 +14,7 @@ from . import known_causes
 from .causes import Cause, Trial
 from .experiments import Laboratory, Suspect
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
-from .first_lines import Decision, Entry, FollowedLines
+from .first_lines import Decision, Divergence, FollowedLines
 from .known_causes import Remedy, of_source
 from .line_records import RETURNED
 from .records import ProgramLine
@@ -39,16 +39,16 @@ class LineLaboratory(Laboratory, Protocol):
     def followed(self) -> FollowedLines:
         """Return what two runs with a trace of lines tell."""
 
-    def kept(self, entry: Entry) -> Mapping[str, str] | None:
+    def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
 
 
-def statement_setting(entry: Entry) -> dict[str, str]:
+def statement_setting(divergence: Divergence) -> dict[str, str]:
     """Return the variable that says which statement it is, and the names of what it leaves."""
-    given = entry.given
+    given = divergence.given
     if given is None:
         return {}
-    words = (given.kind, str(given.place.line), given.place.file, *entry.names)
+    words = (given.kind, str(given.place.line), given.place.file, *divergence.names)
     return {"REPROBUILD_TWICE_LINE": "\t".join(words)}
 
 
@@ -58,12 +58,14 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     What none proves is a candidate, the likeliest first; what one refutes is left out.
     """
     known = cause.candidates if cause is not None else ()
-    found = laboratory.followed().entries
+    found = laboratory.followed().divergences
     found.sort(key=lambda each: any(_is_seldom(c) for c in _at(each, known)))
     proven, trials = _try(cause, found, laboratory, most)
     if proven is not None:
         return proven
-    refuted = {entry.place for entry, trial in trials if entry is not None and not trial.repeats}
+    refuted = {
+        divergence.place for divergence, trial in trials if divergence is not None and not trial.repeats
+    }
     left = [each for each in found if each.place not in refuted and each.sure]
     if cause is None and not left:
         return None
@@ -73,28 +75,28 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
 
 
 def _try(
-    cause: Cause | None, found: Sequence[Entry], laboratory: LineLaboratory, most: int
-) -> tuple[Cause | None, list[tuple[Entry | None, Trial]]]:
+    cause: Cause | None, found: Sequence[Divergence], laboratory: LineLaboratory, most: int
+) -> tuple[Cause | None, list[tuple[Divergence | None, Trial]]]:
     """Return the cause that an experiment with one of some statements proves, and the experiments."""
     known = cause.candidates if cause is not None else ()
-    trials: list[tuple[Entry | None, Trial]] = []
+    trials: list[tuple[Divergence | None, Trial]] = []
     tried = 0
-    for entry in found:
+    for divergence in found:
         if tried >= most:
             break
-        variables = laboratory.kept(entry) if entry.given is not None and entry.names else None
+        variables = laboratory.kept(divergence) if divergence.given is not None and divergence.names else None
         if variables is None:
             continue
         tried += 1
-        settings = {"REPROBUILD_TWICE_LINES": "give", **statement_setting(entry), **variables}
-        told = _listed(entry.names)
-        it = "them" if len(entry.names) > 1 else "it"
-        what = f"{told} as one run had {it} after {entry.given_place}"
-        candidates, remedy = (_candidate(entry, known),), _remedy(entry, known)
+        settings = {"REPROBUILD_TWICE_LINES": "give", **statement_setting(divergence), **variables}
+        told = _listed(divergence.names)
+        it = "them" if len(divergence.names) > 1 else "it"
+        what = f"{told} as one run had {it} after {divergence.given_place}"
+        candidates, remedy = (_candidate(divergence, known),), _remedy(divergence, known)
         outcome = laboratory.repeats(Suspect(what, (), candidates, remedy, variables=settings))
         if outcome is None:
             continue
-        trials.append((entry, Trial(what, outcome)))
+        trials.append((divergence, Trial(what, outcome)))
         if outcome and laboratory.parts_still():
             return _with(cause, candidates, [trial for _, trial in trials], remedy), trials
         if outcome:
@@ -115,14 +117,16 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
         return _with_decision(cause, laboratory.followed().decisions)
     seed = cause.candidates[0]
     if is_seed(seed) and not is_unseeded(seed):
-        found = [each for each in laboratory.followed().entries if _reaches(each, seed.place)]
+        found = [each for each in laboratory.followed().divergences if _reaches(each, seed.place)]
         tried, _ = _try(cause, found, laboratory, most)
         return tried or cause
     return cause
 
 
-def _reaches(entry: Entry, place: ProgramLine) -> bool:
-    return (place.file, place.line) in {(each.file, each.line) for each in entry.reached | entry.perhaps}
+def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
+    return (place.file, place.line) in {
+        (each.file, each.line) for each in divergence.reached | divergence.perhaps
+    }
 
 
 def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
@@ -165,36 +169,33 @@ def _with(
     )
 
 
-def _at(entry: Entry, known: Sequence[Candidate]) -> list[Candidate]:
+def _at(divergence: Divergence, known: Sequence[Candidate]) -> list[Candidate]:
     """Return what is known already of the lines of a statement."""
-    return [
-        each
-        for each in known
-        if each.place.file == entry.place.file and entry.place.line <= each.place.line <= entry.end
-    ]
+    place, lines = divergence.place, range(divergence.place.line, divergence.end + 1)
+    return [each for each in known if each.place.file == place.file and each.place.line in lines]
 
 
 def _is_seldom(candidate: Candidate) -> bool:
     return candidate.kind in _SELDOM or is_drawn_name(candidate)
 
 
-def _candidate(entry: Entry, known: Sequence[Candidate]) -> Candidate:
+def _candidate(divergence: Divergence, known: Sequence[Candidate]) -> Candidate:
     """Return what is known of the statement, or else the statement itself."""
-    at = _at(entry, known)
+    at = _at(divergence, known)
     for each in at:
         if each.kind != "hint":
             return each
-    named = "" if entry.name in ("", RETURNED) else f"`{entry.name}`"
-    if entry.handed is not None:
-        return Candidate(HANDED, named, entry.told_place, entry.shown, 0, -1)
+    named = "" if divergence.name in ("", RETURNED) else f"`{divergence.name}`"
+    if divergence.handed is not None:
+        return Candidate(HANDED, named, divergence.told_place, divergence.shown, 0, -1)
     name = " from ".join(filter(None, (named, *(each.name for each in at[:1]))))
-    return Candidate(LINE, name, entry.place, entry.shown, 0, -1)
+    return Candidate(LINE, name, divergence.place, divergence.shown, 0, -1)
 
 
-def _remedy(entry: Entry, known: Sequence[Candidate]) -> Remedy:
-    if entry.handed is not None:
+def _remedy(divergence: Divergence, known: Sequence[Candidate]) -> Remedy:
+    if divergence.handed is not None:
         return known_causes.HANDED
-    for each in _at(entry, known):
+    for each in _at(divergence, known):
         found = known_causes.of_hint(each.name) if each.kind == "hint" else of_source(each.kind, each.name)
         if found is not None:
             return found

@@ -173,7 +173,7 @@ def _kept(first: Mapping[str, Any], records: Iterator[Mapping[str, Any]]) -> lis
     process = [_text(first[name]) for name in ("worker", "name", "rank")]
     kept = [record for record in records if record["k"] == "kept"]
     if not all(isinstance(record["held"], str) for record in kept):
-        raise ValueError("a kept value is no text")
+        raise ValueError("a kept value is not a string")
     return [[process, _text(record["t"]), _int(record["n"]), record["held"]] for record in kept]
 
 

@@ -11,7 +11,7 @@ from . import first_difference
 from .causes import Cause, find_cause
 from .experiments import Suspect, confirmed, of_variation
 from .first_difference import DATA
-from .first_lines import Entry, FollowedLines, follow
+from .first_lines import Divergence, FollowedLines, follow
 from .line_experiments import KEEP, TRACE, confirmed_line, followed_back, statement_setting
 from .line_records import LineStream, has_failed, kept_values, read_lines
 from .recorded_run import (
@@ -79,7 +79,7 @@ def search_cause(
         if cause is not None:
             with suppress(KeyboardInterrupt):
                 if how.experiments:
-                    bench = Laboratory(
+                    bench = ProgramLaboratory(
                         run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
                     )
                     cause = confirmed(cause, bench, how.experiments)
@@ -97,14 +97,14 @@ def search_cause(
             first = 0
     cause = None
     if recurred and how.experiments and not found.varied:
-        bench = Laboratory(run=run, how=how, found=found, scratch=scratch, say=say, attempts=ATTEMPTS)
+        bench = ProgramLaboratory(run=run, how=how, found=found, scratch=scratch, say=say, attempts=ATTEMPTS)
         with suppress(KeyboardInterrupt):
             cause = confirmed_line(None, bench, how.experiments)
     return cause, ATTEMPTS, recurred
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Laboratory:
+class ProgramLaboratory:
     """Runs the program for experiments: with a suspect pinned, and as it is."""
 
     run: RecordedRun
@@ -173,10 +173,10 @@ class Laboratory:
             settings = {**recorder_settings(self.how), **TRACE}
             return run_in(self.run, settings, self._patient(), folder), read_lines(folder / RECORDS)
 
-    def kept(self, entry: Entry) -> Mapping[str, str] | None:
+    def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
         with self.scratch() as folder:
-            settings = {**recorder_settings(self.how), **KEEP, **statement_setting(entry)}
+            settings = {**recorder_settings(self.how), **KEEP, **statement_setting(divergence)}
             try:
                 run_in(self.run, settings, self._patient(), folder)
                 return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)

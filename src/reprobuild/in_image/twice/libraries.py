@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import linecache
 import os
+import re
 import sys
 import weakref
 from typing import Any
 
 from . import time_travel
 from .places import here, is_users, text
+from .statements import statements
 from .watching import Watcher, warn
 
 PINNED = object()
@@ -27,6 +30,10 @@ _POLARS = {
     "Series": ("sample", "shuffle", "unique", "value_counts", "mode"),
     "LazyFrame": ("collect",),
 }
+
+
+_ORDERLESS = re.compile(r"\.(?:group_by|unique|join|sample|shuffle)\(")
+"""Methods that give rows in no order, or draw them."""
 
 
 def seeded_with(*values: Any) -> tuple[Any, ...]:
@@ -119,7 +126,28 @@ def _polars(sources: Any, module: Any) -> None:
         owner = getattr(module, kind, None)
         for name in names:
             if owner is not None and name in vars(owner):
-                setattr(owner, name, _computed(sources, vars(owner)[name], f"polars.{kind}.{name}"))
+                place_of = _without_order if name == "collect" else _own_line
+                made = _computed(sources, vars(owner)[name], f"polars.{kind}.{name}", place_of)
+                setattr(owner, name, made)
+
+
+def _own_line(_: Any) -> None:
+    """Return that the line that calls a method is the one to tell."""
+
+
+def _without_order(_: Any) -> tuple[str, int, str] | None:
+    """Return the line of a chain of calls, which ends with this one, that keeps no order, if one does."""
+    frame = sys._getframe(2)
+    file = frame.f_code.co_filename
+    try:
+        found = statements("".join(linecache.getlines(file))).get(frame.f_lineno or 0)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    for number in range(found.line, found.end + 1) if found else ():
+        line = linecache.getline(file, number)
+        if _ORDERLESS.search(line) and "maintain_order=True" not in line:
+            return file[-300:], number, frame.f_code.co_name
+    return None
 
 
 def _groups(sources: Any, module: Any) -> None:
@@ -136,7 +164,7 @@ def _groups(sources: Any, module: Any) -> None:
     module.GroupBy.agg = _computed(sources, inner, "polars.DataFrame.group_by", places.get)
 
 
-def _computed(sources: Any, inner: Any, label: str, place_of: Any = lambda _: None) -> Any:
+def _computed(sources: Any, inner: Any, label: str, place_of: Any) -> Any:
     """Watch a method; ``place_of`` gives the line to tell, where that is not the one that calls it."""
 
     @functools.wraps(inner)
