@@ -85,7 +85,9 @@ def test_the_first_line_is_the_cause(folder: Path, tmp_path: Path) -> None:
             python if is_python else "/bin/sh",
             [str(program)],
             env={"PATH": path, "OMP_NUM_THREADS": "1"},
-            warm=is_python and folder.name not in ("gpu", "fifth") and program.stem not in COLD,
+            warm=is_python
+            and folder.name not in ("gpu", "fifth", "sixth", "seventh")
+            and program.stem not in COLD,
         )
         began = time.monotonic()
         found = compare_runs(run, HowToRun(), scratch_below(tmp_path), lambda _: None)
