@@ -30,6 +30,7 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
         (["sh", "-c", "RANDOM=3; echo $RANDOM"], ""),
         (["shuf", "--random-source=seed", "names"], ""),
         ("ls | xargs -n 1 -P 4 python3 read.py", "xargs -n 1 -P 4"),
+        ('ls | xargs -n 1 -P "$JOBS" wc', 'xargs -n 1 -P "$'),
         ("ls | xargs --max-procs=0 wc", "xargs --max-procs=0"),
         ("ls | xargs -P 1 wc | cp -P 2 a", ""),
         (["sort", "-R", "names"], "sort -R"),
