@@ -14,7 +14,7 @@ _MOST_PARENTS = 8
 _DRAWING = re.compile(
     r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
     r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
-    r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write in the order in which they end
+    r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write as they end
 )
 _SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
 
