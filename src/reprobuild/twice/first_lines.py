@@ -132,8 +132,8 @@ class _Search:
         """Of a process whose runs did different things, the divergences that this came from first."""
         self._waiting: dict[tuple[Process, int], Divergence] = {}
         """Divergences of objects that a function was given and has not yet handed on."""
-        self._held: dict[tuple[Process, int], tuple[LineRecord, str]] = {}
-        """The last statement that left an object, equal in both runs, and its name."""
+        self._held: dict[tuple[Process, int], dict[str, tuple[LineRecord, str]]] = defaultdict(dict)
+        """Of each thread the last statement that left an object, equal in both runs, and its name."""
         self._seeded: dict[tuple[Process, str], set[ProgramLine]] = {}
         """The divergences that a process's generator of a module was seeded from."""
 
@@ -179,30 +179,27 @@ class _Search:
         differs = {name for name, _ in left}
         for name, told in a.objects.items():
             for each in told[:1]:
-                divergence = self._waiting.get((process, each))
-                if (
-                    divergence is not None
-                    and divergence.handed is not None
-                    and divergence.handed.thread == a.thread
-                ):
-                    divergence.handed, divergence.name = a, name
+                found = self._waiting.get((process, each))
+                if found is not None and found.handed is not None and found.handed.thread == a.thread:
+                    found.handed, found.name = a, name
                     del self._waiting[process, each]
                 if name in differs:
-                    self._held.pop((process, each), None)
+                    self._held[process, each].pop(a.thread, None)
                 else:
-                    self._held[process, each] = (a, name)
+                    self._held[process, each][a.thread] = (a, name)
 
     def _hand(
         self, found: Divergence, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process
     ) -> None:
-        """Note the statement of another thread that left an equal object which differs here."""
+        """Note the last statement of another thread that left an equal object which differs here."""
         for name, _ in left:
             for each in a.objects.get(name, ()):
-                held = self._held.get((process, each))
-                if held is not None and held[0].thread != a.thread and found.handed is None:
-                    found.handed, found.name = held
+                threads = self._held[process, each]
+                others = [held for thread, held in threads.items() if thread != a.thread]
+                if others and found.handed is None:
+                    found.handed, found.name = max(others, key=lambda held: held[0].at)
                     found.shown = ("", "")
-                    if held[0].kind == "call":
+                    if found.handed.kind == "call":
                         self._waiting[process, each] = found
 
     def parted(self, a: LineRecord, process: Process) -> None:
