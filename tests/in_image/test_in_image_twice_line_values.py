@@ -206,6 +206,7 @@ assert digest(torch.empty(2, 2, device="meta")) == digest(torch.empty(2, 2, devi
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_arrays_tensors_and_their_generators() -> None:
     need_torch()

@@ -128,6 +128,7 @@ assert torch.equal(torch.rand(3, generator=generator), expected)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_arrays_models_and_generators(tmp_path: Any) -> None:
     need_torch()
