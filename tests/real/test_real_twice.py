@@ -14,7 +14,7 @@ pytest_plugins = ["support.shared"]
 pytestmark = pytest.mark.slow
 
 PROGRAM = """
-import os, sys, time, torch
+import ctypes, os, sys, time, torch
 torch.manual_seed(0)
 model = torch.nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -26,6 +26,8 @@ for step in range(start, 4):
     inputs = torch.full((3, 4), float(step))
     if sys.argv[1:] == ["clock"] and step == 2:
         inputs[0, 0] = time.time() % 100
+    if sys.argv[1:] == ["native"]:
+        inputs[0, 1] = ctypes.CDLL(None).clock() % 9973 / 9973
     optimizer.zero_grad()
     model(inputs).pow(2).sum().backward()
     optimizer.step()
@@ -46,6 +48,10 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     assert parts["line"].startswith("parts at step 2 (SGD): inputs: item 0 (1 item differs)")
     assert parts["cause"]["text"] == "inputs[0, 0] = time.time() % 100"
     assert parts["cause"]["file"] == "/code/train.py"
+    followed = json.loads(bench.run(*where, NAME, "--", "python3", "train.py", "native", status=16)[0])
+    [line] = [each["line"] for each in followed["cause"]["from_outside"]]
+    assert "ctypes.CDLL" in PROGRAM.splitlines()[line - 1]
+    assert followed["cause"]["proven"]
     again = json.loads(bench.run(*where, "--against", str(kept), NAME, "--", "python3", "train.py")[0])
     assert again["holds"]
     resumed = json.loads(bench.run(*where, "--interrupt-at", "2", NAME, "--", "python3", "train.py")[0])
