@@ -186,6 +186,21 @@ def test_what_differs_after_the_runs_did_other_things_comes_after_what_did_befor
     assert [(each.place.line, [p.line for p in each.came_from]) for each in followed.decisions] == [(2, [1])]
 
 
+def test_what_a_called_function_returned_decides() -> None:
+    a, b = Run(), Run()
+    for run, over in ((a, "0"), (b, "1")):
+        run.add(1, {}, {"deadline": f"t{over}"}, number=1)
+        run.add(20, {"deadline": f"t{over}"}, {RETURNED: over}, number=3, up=2)
+        run.add(2, {"deadline": f"t{over}"}, {}, kind="branch", number=2)
+        if over == "0":
+            run.add(3, {}, {}, number=4)
+        for line in (5, 6, 7):
+            run.add(line, {}, {}, number=line)
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
+    [decision] = follow(one, other).decisions
+    assert (decision.place.line, [each.line for each in decision.came_from]) == (20, [1])
+
+
 def test_a_statement_that_read_what_nobody_was_seen_to_make_comes_last() -> None:
     assert [
         line

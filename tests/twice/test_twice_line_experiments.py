@@ -13,7 +13,7 @@ from reprobuild.twice import known_causes
 from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Divergence, FollowedLines
-from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line
+from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
@@ -134,6 +134,22 @@ def test_what_is_refuted_is_no_candidate_and_what_cannot_be_tried_is_one() -> No
     assert outcome(Lines([a, b], needed=2, parts=False)) == ([(LINE, 2)], False)
     assert outcome(Lines([a, b], needed=2), most=1) == ([(LINE, 2)], False)
     assert outcome(Lines([])) is None
+
+
+def test_a_seed_from_elsewhere_is_no_cause_where_nothing_proves_that() -> None:
+    seed = Candidate("seed", "random.seed", divergence(9).place, ("(50,)", "(51,)"), 0, 1)
+    cause = confirmed_line(None, Lines([divergence(2, "b")], needed=2), 4)
+    assert cause is not None
+    seeded = replace(cause, candidates=(seed,), trials=())
+    upstream = divergence(2, "b")
+    upstream.reached.add(seed.place)
+    proven = followed_back(seeded, Lines([upstream], needed=2), 4)
+    assert ([each.place.line for each in proven.candidates], proven.proven) == ([2], True)
+    unproven = followed_back(seeded, Lines([upstream], kept_none=2), 4)
+    assert ([each.place.line for each in unproven.candidates], unproven.proven) == ([2, 9], False)
+    assert followed_back(seeded, Lines([divergence(3, "c")], needed=3), 4) == seeded
+    unseeded = replace(seeded, candidates=(replace(seed, values=("('none given', 1)", "('none given', 2)")),))
+    assert followed_back(unseeded, Lines([upstream], needed=2), 4) == unseeded
 
 
 def test_what_is_known_of_a_line_stands_in_its_place() -> None:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .external_values import Candidate, is_drawn_name, is_seed
+from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .known_causes import Remedy
 
 _LINES = (
@@ -85,6 +85,8 @@ def suspects(cause: Cause) -> list[Suspect]:
                 found.append(Suspect(what, (("commands", 0, ""),), (each,), remedy, faithful=False))
         elif each.kind in _LINES:
             remedy = known_causes.of_source(each.kind, each.name)
+            if is_seed(each) and not is_unseeded(each):
+                remedy = known_causes.SOURCES["seed"]
             # A library that computes in threads of its own may go on as it did.
             found.append(
                 Suspect(_told(each), (_pin(each),), (each,), remedy, faithful=each.kind != "computed")

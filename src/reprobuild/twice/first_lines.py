@@ -130,6 +130,8 @@ class _Search:
         """The divergences of records that have been found to differ, by the record's id."""
         self._parted: dict[Process, set[ProgramLine]] = {}
         """Of a process whose runs did different things, the divergences that this came from first."""
+        self._returned: dict[tuple[Process, str], LineRecord] = {}
+        """The last statement of a thread that returned another small value, as whether a time is over."""
         self._waiting: dict[tuple[Process, int], Divergence] = {}
         """Divergences of objects that a function was given and has not yet handed on."""
         self._held: dict[tuple[Process, int], dict[str, tuple[LineRecord, str]]] = defaultdict(dict)
@@ -170,6 +172,8 @@ class _Search:
                 self._seeded.pop((process, name), None)
             elif name in seeded or roots:  # seeded with what differs, or drawn from beside it
                 self._seeded[process, name] = roots | self._seeded.get((process, name), set())
+        if any(name == RETURNED and pair[0].startswith(SMALL) for name, pair in left):
+            self._returned[process, a.thread] = a
         if read or left or inner or seeded:
             self._differed[id(a)] = roots
             self._open[process, a.thread].append((a.number, roots))
@@ -206,7 +210,10 @@ class _Search:
         """Take the last statement before the runs did different things."""
         roots = self._differed.get(id(a)) or {a.place}
         if id(a) in self._differed:
-            self.decisions.append(Decision(a.place, frozenset(self._differed[id(a)])))
+            # What it called may have decided.
+            inner = self._returned.get((process, a.thread))
+            place = inner.place if inner is not None and inner.number > a.number else a.place
+            self.decisions.append(Decision(place, frozenset(self._differed[id(a)])))
         else:
             divergence = self.divergences.setdefault(a.place, Divergence(a.place, a.end, a.at))
             divergence.sure = divergence.sure or a.kind == "branch"

@@ -109,7 +109,7 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
     """Return a proven cause with what following the lines tells of it.
 
     Of a clock, the statement at which the time decides comes first. A generator that was seeded with a value
-    from elsewhere is no cause: that is where this value came in, if an experiment proves it.
+    from elsewhere is no cause: that is where this value came in, and without proof of that nothing is proven.
     """
     if not cause.proven or not cause.candidates:
         return cause
@@ -118,8 +118,13 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
     seed = cause.candidates[0]
     if is_seed(seed) and not is_unseeded(seed):
         found = [each for each in laboratory.followed().divergences if _reaches(each, seed.place)]
-        tried, _ = _try(cause, found, laboratory, most)
-        return tried or cause
+        proven, trials = _try(cause, found, laboratory, most)
+        if proven is not None or not found:
+            return proven or cause
+        refuted = {each.place for each, trial in trials if each is not None and not trial.repeats}
+        more = [_candidate(each, cause.candidates) for each in found if each.place not in refuted]
+        told = [trial for _, trial in trials]
+        return replace(_with(cause, (*more[:most], *cause.candidates), told, None), proven=False)
     return cause
 
 
