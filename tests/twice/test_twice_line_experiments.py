@@ -22,9 +22,8 @@ from reprobuild.twice.runs import compare_runs
 from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = PROGRAMS / "lines.py"
-CASES = (
-    *("returned", "argument", "order", "seeded", "thread", "attribute", "several_lines", "upstream", "large"),
-)
+CASES = ("returned", "order", "upstream")
+OTHERS = ("argument", "seeded", "thread", "attribute", "several_lines", "large")
 
 
 def marked(case: str) -> int:
@@ -34,7 +33,7 @@ def marked(case: str) -> int:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *(pytest.param(case, marks=pytest.mark.slow) for case in OTHERS)])
 def test_a_line_is_proven_to_be_the_cause_whatever_it_takes(case: str, tmp_path: Path) -> None:
     found = compared(sys.executable, [str(PROGRAM), case], tmp_path)
     cause = found.cause
