@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -129,3 +129,9 @@ def test_what_a_hint_says_is_tried(hint: str) -> None:
     assert found.proven
     assert [each.place for each in found.candidates] == [line]
     assert found.remedy is known_causes.of_hint(hint)
+
+
+def test_a_draw_is_no_cause_where_a_seeded_generator_changes_nothing() -> None:
+    cause = replace(supposed(), kind="random", remedy=known_causes.RANDOM)
+    assert not confirmed(cause, Runs(needed={9}), 4).proven
+    assert confirmed(cause, Runs(needed={0}), 4).proven

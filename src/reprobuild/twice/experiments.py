@@ -230,4 +230,6 @@ def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Sus
 def _doubted(cause: Cause, trials: Sequence[Trial]) -> bool:
     """Whether the experiments contradict a cause that the trace only suggested."""
     computed = cause.kind in ("operation", "uninitialised", "race")
-    return bool(trials) and bool(cause.candidates) and not computed
+    # Threads that share a generator draw otherwise also where it is seeded.
+    suspected = bool(cause.candidates) or cause.remedy is known_causes.RANDOM
+    return bool(trials) and suspected and not computed

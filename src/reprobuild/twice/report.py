@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ..selftest.distance import ENDLESS
 from .causes import Cause
 from .first_difference import EndDifference, Parting, TimelineRow, pairs, status_text, timeline
+from .known_causes import RANDOM
 from .line_experiments import DECISION, HANDED, LINE
 from .ranks import same_draws
 from .recorded_run import Comparison
@@ -204,7 +205,7 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
         if trial.repeats:
             outcome += ": this is proven" if cause.proven else ", but nothing is proven"
         yield "experiment", f"with {trial.what}, {outcome}"
-    if not cause.proven and (cause.candidates or cause.kind == "race"):
+    if not cause.proven and (cause.candidates or cause.kind == "race" or cause.remedy is RANDOM):
         return  # what may be it has neither
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
     if cause.kind == "operation" and not cause.deterministic:
