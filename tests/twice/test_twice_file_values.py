@@ -167,6 +167,43 @@ def _changed(text: str, draw: random.Random) -> str:
     return f"{text[:at]}{draw.choice([each for each in '0123456789' if each != text[at]])}{text[at + 1 :]}"
 
 
+def torchs(names: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in names.items():
+            archive.writestr(zipfile.ZipInfo(f"archive/{name}", (2000, 1, 1, 0, 0, 0)), content)
+    return file.getvalue()
+
+
+def packed(comment: bytes) -> bytes:
+    whole = gzip.compress(b"loss 0.5", mtime=0)
+    return whole[:3] + b"\x10" + whole[4:10] + comment + b"\0" + whole[10:]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (torchs({"data.pkl": b"x", "version": b"1"}), torchs({"data.pkl": b"x", "version": b"2"})),
+        (torchs({"data.pkl": b"x", "byteorder": b"a"}), torchs({"data.pkl": b"x", "byteorder": b"b"})),
+        (
+            torchs({"data.pkl": b"x", ".data/serialization_id": b"loss 0.5"}),
+            torchs({"data.pkl": b"x", ".data/serialization_id": b"loss 0.6"}),
+        ),
+        (packed(b"loss 0.5"), packed(b"loss 0.6")),
+        (b"\x80\x04K\x05.", b"\x80\x04h\x05."),
+        (b"\x80\x04ca\nb\n.", b"\x80\x04ca\nc\n."),
+    ],
+    ids=["version", "byteorder", "serialization", "gzip comment", "memo", "class"],
+)
+def test_what_a_format_has_beside_its_content_is_a_result(one: bytes, other: bytes, tmp_path: Path) -> None:
+    assert results_apart("some.bin", one, other, tmp_path)
+
+
+def test_the_number_that_torch_makes_of_the_other_members_is_none(tmp_path: Path) -> None:
+    one, other = (torchs({"data.pkl": b"x", ".data/serialization_id": each * 40}) for each in (b"1", b"2"))
+    assert not results_apart("some.bin", one, other, tmp_path)
+
+
 @given(binary(min_size=1, max_size=120), integers(0), integers(1, 255))
 def test_two_contents_never_have_the_same_lines(data: bytes, at: int, change: int) -> None:
     at %= len(data)

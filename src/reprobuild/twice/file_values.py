@@ -41,9 +41,13 @@ _PICKLED = re.compile(r'"(gA[A-Za-z0-9+/]{30,}={0,2})"')
 """A pickle in a text, as Stable-Baselines3 has it."""
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"ghijklmnopqrstuv")
 """Bytes are written without digits, which could be taken for a measured number."""
+_GZIP_NAME, _GZIP_READ = 8, 9
+"""Flags of a header: it has the file's name, and those whose meaning is read (RFC 1952)."""
 _LIKELY_SINGLE = 1e-3
 """How many words of four bytes may be like a measured number by chance, where any are looked for."""
-_OF_TORCH = ("version", "byteorder", ".format_version", ".storage_alignment", ".data/serialization_id")
+_SERIALIZATION = re.compile(rb"\d{40}")
+"""What torch makes of a checkpoint's other members, by their names and checksums, and keeps in one more."""
+# Of damaged content the readers raise any of these; it then counts by its bytes.
 _FAULTS = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, IndexError, RuntimeError),
     *(struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError, OverflowError),
@@ -113,7 +117,7 @@ class _Reader:
 
     def _packed(self, data: bytes, name: str, depth: int) -> Iterator[str] | None:
         """Read what was packed by itself, whose header may have a time."""
-        if data[:3] == b"\x1f\x8b\x08":
+        if data[:3] == b"\x1f\x8b\x08" and not data[3] & ~_GZIP_READ:
             kind, unpacker = "gzip", zlib.decompressobj(31)
         elif data[:2] in (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"):
             kind, unpacker = "zlib", zlib.decompressobj()
@@ -132,7 +136,7 @@ class _Reader:
         told = f"{name}{kind}"
         if kind == "gzip":
             told = f"{told} {_shown(data[3:4])} {_shown(data[8:10])}"
-            if data[3] & 8:  # the name that it had
+            if data[3] & _GZIP_NAME:
                 told = f"{told} {data[10 : data.index(0, 10)].decode('latin-1')!r}"
         return self._inner(told, inner, unpacker.unused_data, name, depth)
 
@@ -164,13 +168,13 @@ class _Reader:
             inside = [member.filename.partition("/")[2] for member in members]
             torchs = "data.pkl" in inside
             for member, short in zip(members, inside, strict=True):
-                if torchs and short in _OF_TORCH:
-                    continue
                 self._take(member.file_size)
                 told = f"{name}{short if torchs else member.filename}: "
                 kind = f"{member.compress_type} {member.external_attr} {_shown(member.comment)}"
                 yield f"{told}member {kind.translate(_NO_DIGITS)}"
-                yield from self.lines(archive.read(member), told, depth + 1)
+                content = archive.read(member)
+                made = torchs and short == ".data/serialization_id" and _SERIALIZATION.fullmatch(content)
+                yield from () if made else self.lines(content, told, depth + 1)
 
     def _tar(self, data: bytes, name: str, depth: int) -> Iterator[str] | None:
         if data[257:262] != b"ustar":
@@ -184,7 +188,7 @@ class _Reader:
             for member in archive:
                 pax = {key: value for key, value in member.pax_headers.items() if key not in _PAX_TIMES}
                 owner = f"{member.uid} {member.gid} {member.uname} {member.gname}"
-                kind = f"{member.type!r} {member.mode} {owner}"
+                kind = f"{member.type!r} {member.mode} {owner} {member.devmajor} {member.devminor}"
                 told = f"{name}{member.name}: "
                 yield f"{told}member {kind.translate(_NO_DIGITS)} {member.linkname} {sorted(pax.items())}"
                 if member.issparse():
@@ -242,7 +246,11 @@ class _Reader:
             end = (at or 0) + 1
             if opcode.name == "FRAME":  # how long the texts are
                 continue
-            yield from self._argument(opcode.name.translate(_NO_DIGITS), argument, name)
+            if opcode.name.endswith(_BY_NAME):  # a place in the memo, a class: no value
+                shown = f"{opcode.name} {argument!r}"
+                yield f"{name}{shown.translate(_NO_DIGITS)}"
+            else:
+                yield from self._argument(opcode.name.translate(_NO_DIGITS), argument, name)
         if end != len(data):
             raise ValueError("bytes behind it")
 
@@ -311,6 +319,8 @@ _CENTURY = 7
 _LATEST = 4e15
 """Microseconds since 1970, in the year 2096."""
 _NO_DIGITS = str.maketrans("0123456789", "ghijklmnop")
+_BY_NAME = ("GET", "PUT", "GLOBAL", "INST", "PERSID", "EXT1", "EXT2", "EXT4", "PROTO")
+"""How the opcodes of pickles end that give no value."""
 _PAX_TIMES = ("mtime", "atime", "ctime")
 
 

@@ -12,6 +12,8 @@ import zlib
 from hashlib import blake2b
 from typing import Any
 
+from .places import is_users
+
 MOST_NODES = 3000
 """Values in one value."""
 DEPTH = 6
@@ -173,8 +175,9 @@ def attribute_of(value: Any, name: str) -> Any:
 def can_be_pickled(value: Any) -> bool:
     """Return whether an object is a library's own in C that no attributes show, and that pickle can show."""
     kind = type(value)
-    if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch"):
-        return False
+    home = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch") or is_users(home or "<c>"):
+        return False  # of a class of the program's own nothing runs
     names = {"__reduce__", "__reduce_ex__", "__getstate__"}
     return any(names & vars(each).keys() for each in kind.__mro__[:-1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import linecache
 import re
 import sys
@@ -67,6 +66,8 @@ def drawn_at(depth: int = 1) -> tuple[str, int, str]:
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and not is_users(frame.f_code.co_filename):
         frame = frame.f_back
+    import dis  # noqa: PLC0415 -- only beside Numba, which has imported it
+
     left = [] if frame is None else [frame.f_globals.get(name) for name in frame.f_code.co_names]
     seen: list[object] = []
     while left and len(seen) < _MOST_COMPILED:

@@ -7,7 +7,6 @@ have gone into a file. What was printed in another way is not noted here.
 
 from __future__ import annotations
 
-import re
 import sys
 
 from . import measured
@@ -59,6 +58,8 @@ def _places(text: str, given: list[str]) -> list[tuple[int, int, bool]]:
     """Return where texts stand in one that has each short one as often as it is given, or more often: then
     each of these may be another number, which the last word of each place says. Else nothing.
     """
+    import re  # noqa: PLC0415 -- it would cost each process milliseconds at its start
+
     found: list[tuple[int, int, bool]] = []
     for each in set(given):
         pattern = re.compile(rf"(?<![0-9A-Za-z.]){re.escape(each)}{_AFTER}")
@@ -120,7 +121,8 @@ def _joblib(module: Any) -> None:
 
 
 def _told(module: Any, name: str, at: int) -> None:
-    import functools  # noqa: PLC0415 -- only here
+    import functools  # noqa: PLC0415 -- joblib has imported both
+    import re  # noqa: PLC0415 -- as above
 
     inner = getattr(module, name, None)
     if inner is None:
