@@ -67,6 +67,10 @@ class Measured(float):
     """A number of a kind of its own, as the recorder makes of times."""
 
 
+class Counted(int):
+    """As above, a whole number."""
+
+
 MAKERS: list[Callable[[int], Any]] = [
     lambda n: n + 5000,
     lambda n: n / 7,
@@ -140,6 +144,7 @@ def test_endless_and_large_values_end() -> None:
 def test_a_number_of_a_kind_of_its_own_is_a_number() -> None:
     assert digest(Measured(0.5)) == digest(0.5)
     assert shown(Measured(0.5)) == "0.5"
+    assert digest(Counted(5)) == digest(5)
 
 
 def test_small_values_are_marked() -> None:

@@ -84,6 +84,8 @@ def test_each_statement_is_recorded_with_what_it_read_and_left(tmp_path: Path) -
         *(("call", 17), ("line", 18), ("line", 22)),
     ]
     assert [(kind, line) for _, kind, line in child if line > 13] == inner
+    # What the other process was at when it forked leads to nothing here.
+    assert [r.up for r in streams[1].records if (r.place.line, r.kind) == (20, "call")] == [0]
 
 
 def record(streams: list[LineStream], line: int, kind: str = "line") -> list[LineRecord]:

@@ -153,7 +153,7 @@ def test_what_a_program_prints_of_a_frozen_clock_is_a_time_still(tmp_path: Path)
         "import time\nt = time.perf_counter()\ntime.sleep(0.01)\nprint(f'{time.perf_counter() - t:.6f} s')\n"
     )
     run = recorded(sys.executable, [str(program)])
-    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": f"clock\t2\t{program}"}
+    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": f"clock\t4\t{program}"}
     runs = [run_once(run, settings, HowToRun(), scratch_below(tmp_path)) for _ in range(2)]
     assert runs[0].stdout != runs[1].stdout
     assert between(*runs)[:2] == (None, [])

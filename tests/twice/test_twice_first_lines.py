@@ -124,6 +124,26 @@ def test_an_object_that_changed_on_its_way_to_another_thread_comes_from_who_hand
     )
 
 
+def test_an_object_that_a_thread_changes_itself_was_not_handed_over() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(1, {"rows": "r"}, {"rows": "r"}, objects={"rows": (77,)})
+        run.add(2, {"rows": "r"}, {"rows": value}, objects={"rows": (77,)})
+        run.add(3, {"rows": value}, {})
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
+    assert [each.handed for each in follow(one, other).divergences] == [None]
+
+
+def test_what_a_statement_called_before_may_have_made_what_it_gives_on() -> None:
+    runs = Run(), Run()
+    for run, value in zip(runs, ("a", "b"), strict=True):
+        run.add(11, {}, {RETURNED: value}, number=2, up=1)
+        run.add(20, {}, {"model": f"m{value}"}, kind="call", number=3, up=1)  # made of what it returned
+        run.add(21, {"model": f"m{value}"}, {}, number=4, up=1)
+        run.add(1, {}, {}, number=1)
+    assert [line for line, _ in found(*runs)] == [11]
+
+
 def test_a_number_that_is_equal_by_chance_is_no_trail() -> None:
     runs = Run(), Run()
     for run, value in zip(runs, ("1", "2"), strict=True):

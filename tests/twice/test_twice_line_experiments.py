@@ -68,6 +68,13 @@ def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path)
     ) in rows(found)
 
 
+def test_a_value_that_cannot_travel_refutes_nothing(tmp_path: Path) -> None:
+    found = compared(sys.executable, [str(PROGRAM), "unmovable"], tmp_path)
+    assert found.cause is not None
+    assert [each.place.line for each in found.cause.candidates] == [marked("unmovable")]
+    assert (found.cause.proven, found.cause.trials) == (False, ())
+
+
 def test_a_trace_that_cannot_be_read_is_told_and_the_rest_of_the_report_stays(tmp_path: Path) -> None:
     said: list[str] = []
     run = recorded(sys.executable, [str(PROGRAM), "forged"])

@@ -59,4 +59,6 @@ def test_a_date_in_other_forms_is_of_the_run_alone(text: str) -> None:
 
 
 def test_a_colon_may_stand_behind_a_date() -> None:
-    assert re.match(MOMENT, "2031-01-31 12:00:01.123456: loss")[0] == "2031-01-31 12:00:01.123456"  # type: ignore[index]
+    found = re.match(MOMENT, "2031-01-31 12:00:01.123456: loss")
+    assert found is not None
+    assert found[0] == "2031-01-31 12:00:01.123456"
