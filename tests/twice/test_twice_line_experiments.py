@@ -71,7 +71,7 @@ def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path)
 def test_a_value_that_cannot_travel_refutes_nothing(tmp_path: Path) -> None:
     found = compared(sys.executable, [str(PROGRAM), "unmovable"], tmp_path)
     assert found.cause is not None
-    assert [each.place.line for each in found.cause.candidates] == [marked("unmovable")]
+    assert found.cause.candidates[0].place.line == marked("unmovable")
     assert (found.cause.proven, found.cause.trials) == (False, ())
 
 
