@@ -243,7 +243,8 @@ def test_two_processes_at_once_share_the_work(server: Server, store: Store) -> N
 def test_who_waits_takes_over_from_one_that_is_killed(server: Server, store: Store) -> None:
     url = server.add("/a.whl", BIG, stall_at=2 * CHUNK)
     with fetching(store, {url: BIG}) as process:
-        wait_for(lambda: store.partial_size(sha256(BIG)) >= CHUNK)
+        # Only then: an answer that is not there yet would go on to its end, and nobody would have to wait.
+        wait_for(lambda: server.pages["/a.whl"].stalled and store.partial_size(sha256(BIG)) >= CHUNK)
         server.pages["/a.whl"].stall_at = None
         meter = Meter()
         thread = threading.Thread(target=fetch, args=(lock_of({url: BIG}), store, meter))

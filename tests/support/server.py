@@ -39,6 +39,8 @@ class Page:
     """Whether Content-Length is then that of what is sent, as of a proxy that cuts."""
     stall_at: int | None = None
     """Send nothing more after that many bytes, until the server ends."""
+    stalled: bool = False
+    """Whether an answer has come to that."""
     rate: float | None = None
     """Bytes a second."""
     ranges: bool = True
@@ -234,6 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         for begin in range(0, len(body), CHUNK):
             chunk = body[begin : begin + CHUNK]
             if page.stall_at is not None and begin + len(chunk) > page.stall_at:
+                page.stalled = True
                 self.server_object.ended.wait()
                 break
             if cut is not None and begin + len(chunk) > cut:
