@@ -68,6 +68,12 @@ def test_a_table_says_in_its_first_line_which_columns_are_measured(
         (["┏━━┳━━━┓"], ["┏━━┳━━┳━┓"], False),
         (["1.0 ┤╭──╮"], ["1.0 ┤╭───╮"], False),
         (["╭──╯"], ["╭───╯"], False),
+        (["   run  loss", "0  calm-owl  0.5"], ["  run  loss", "0  owl  0.5"], True),
+        (["0    owl  0.5", "1 calm-owl 0.5"], ["0  owl  0.5", "1 big-owl 0.5"], True),
+        (["   run  loss", "0  owl  0.5"], ["  run  loss", "0  owl  0.5"], False),
+        (["   run  loss", "0  owl  0.5"], ["  run  loss", "0  fox  0.5"], False),
+        (["   run  loss", "", "0  calm-owl"], ["  run  loss", "", "0  owl"], False),
+        (["   run  lost", "0  calm-owl  0.5"], ["  run  loss", "0  owl  0.5"], False),
     ],
 )
 def test_a_table_is_as_wide_as_its_numbers(one: list[str], other: list[str], layout: bool) -> None:

@@ -175,11 +175,11 @@ def test_text_that_differs_in_one_run_of_three_is_told(monkeypatch: pytest.Monke
     told: dict[str, list[TextDifference]] = {"a": [], "b": [text], "c": []}
 
     def between(
-        _: ProgramRun, other: ProgramRun
+        _: ProgramRun, other: ProgramRun, **__: object
     ) -> tuple[Parting | None, list[EndDifference], list[TextDifference]]:
         return None, [], told[other.last]
 
     monkeypatch.setattr(runs, "between", between)
     three = [replace(parted.run(0.0), last=name) for name in told]
-    assert runs._first_other(three) == (1, None, [], [text])
-    assert runs._first_other([three[0], three[2], three[1]]) == (2, None, [], [text])
+    assert runs._first_other(three) == runs._Other(1, None, [], [text], doubted=False)
+    assert runs._first_other([three[0], three[2], three[1]]).number == 2

@@ -18,12 +18,13 @@ from hypothesis.strategies import text
 
 from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.faster_clocks import BY_DIGITS, PACES, FasterRun
 from reprobuild.twice.first_difference import lines_apart
 from reprobuild.twice.ignored import Ignored
-from reprobuild.twice.recorded_run import Comparison, HowToRun, ProgramRun, between
+from reprobuild.twice.recorded_run import Comparison, HowToRun, ProgramRun, between, faster_runs
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.text_differences import Texts
-from support.twice import PROGRAMS, compared
+from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = str(PROGRAMS / "texts.py")
 SITE = ("text", "train.py", 3, 0)
@@ -95,8 +96,11 @@ def test_the_order_counts_on_a_stream_to_which_no_log_of_others_is_written(tmp_p
 def mixed() -> Comparison:
     with tempfile.TemporaryDirectory() as folder:
         found = ran("mixed", Path(folder))
-    assert verdict(found) == "text", [verdict_line(found), *rows(found)]
-    return found
+        assert verdict(found) == "text", [verdict_line(found), *rows(found)]
+        how = HowToRun()
+        run = recorded(sys.executable, [str(PROGRAMS / "texts.py"), "mixed"])
+        faster = faster_runs(run, how, found.runs, scratch_below(Path(folder)), lambda _: None)
+        return replace(found, faster=faster)
 
 
 _RESULT = re.compile(r"(?:loss|score|digest|best_time)=(?:\": )?(?:0x)?([0-9a-f.]+)")
@@ -124,8 +128,29 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
         sides = list(mixed.runs)
         side = draw.randrange(2)
         sides[side], line = mutated(sides[side], draw)
-        _, ends, _ = between(sides[0], sides[1])
+        _, ends, texts = between(sides[0], sides[1])
+        if not ends and any(each.kind == BY_DIGITS for each in texts):  # as `compare_runs` does
+            _, ends, _ = between(sides[0], sides[1], faster=mixed.faster)
         assert ends, f"seed {seed}: {line}"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("loss=%s", BY_DIGITS), ("took %s s", "duration or speed"), ("ended after %s", BY_DIGITS)],
+)
+def test_a_short_number_without_words_of_measure_has_to_grow(line: str, kind: str) -> None:
+    """It may be a time, or have the digits of one by chance."""
+    sides = [Evidence(items=[Item(SITE, value, 0, 0)]) for value in ("0.006", "0.007")]
+    lines = [[line % "0.006"], [line % "0.007"]]
+    [found] = Texts(*sides).compare(lines[0], lines[1], "standard output", many=False)[1]
+    assert found.kind == kind
+    for grows in (True, False):
+        faster = [
+            FasterRun(times, {"standard output": [line % f"{0.0061 * times if grows else 0.006:.3f}"]})
+            for times in PACES
+        ]
+        number, _ = Texts(*sides, faster=faster).compare(lines[0], lines[1], "standard output", many=False)
+        assert (number is None) == (grows or kind != BY_DIGITS)
 
 
 NINES = "9" * 5000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from .text_tokens import Token
 
@@ -18,6 +19,7 @@ UNITS = frozenset(
 BAR = frozenset("█▉▊▋▌▍▎▏#")
 """Characters of a progress bar, whose length changes with the digits of the speed beside it."""
 _LEAST_COLUMNS = 3
+_MOST_ROWS = 200
 _CORNERS = ("┏┓", "┡┩", "┗┛", "└┘", "┌┐", "├┤", "╭╮", "╰╯", "╔╗", "╚╝", "╠╣")
 _HORIZONTAL = "━┳╇┻─┴┬┼═╦╩╬"
 _ONE_EACH = re.compile("([━─═])[━─═]+")
@@ -94,16 +96,48 @@ def column_of(line: Sequence[Token], at: int) -> int:
 
 
 def is_layout(one: Sequence[str], other: Sequence[str], at: int) -> bool:
-    """Return whether a line is a table's border that is as long as its numbers, or a title beside it."""
+    """Return whether a line is a table's border that is as long as its numbers, or a title beside it.
+
+    Also one that differs in spaces alone, beside lines that differ in what makes a column wider: these count.
+    """
     a, b = one[at], other[at]
     if _is_border(a) and _is_border(b):
         return _ONE_EACH.sub(r"\1", a.strip()) == _ONE_EACH.sub(r"\1", b.strip())
-    if a.split() != b.split() or any(map(str.isdigit, a)) or not any(map(str.isalpha, a)):
+    if a.split() != b.split() or not a.split():
+        return False
+    if any(_is_wider(one, other, range(*each)) for each in ((at + 1, len(one)), (at - 1, -1, -1))):
+        return True
+    if any(map(str.isdigit, a)) or not any(map(str.isalpha, a)):
         return False
     beside = [(one[to], other[to]) for to in (at - 1, at + 1) if 0 <= to < min(len(one), len(other))]
     return any(x != y and _is_border(x) and _is_border(y) for x, y in beside)
 
 
+def _is_wider(one: Sequence[str], other: Sequence[str], numbers: range) -> bool:
+    """Return whether one of these lines, up to an empty one, has other words of another length."""
+    for at in numbers[:_MOST_ROWS]:
+        if at >= len(other) or not (one[at].split() and other[at].split()) or _is_border(one[at]):
+            return False
+        if one[at].split() != other[at].split() and len(one[at].strip()) != len(other[at].strip()):
+            return True
+    return False
+
+
 def _is_border(line: str) -> bool:
     line = line.strip()
     return f"{line[:1]}{line[-1:]}" in _CORNERS and not line[1:-1].strip(_HORIZONTAL)
+
+
+def regions_apart(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
+    """Return the pieces of two lines that differ, side by side."""
+    shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
+    if shapes[0] == shapes[1]:  # as most lines are, and much faster
+        return [(range(x, x + 1), range(x, x + 1)) for x in range(len(a)) if a[x].text != b[x].text]
+    found = []
+    for name, i, j, k, m in SequenceMatcher(None, shapes[0], shapes[1], autojunk=False).get_opcodes():
+        if name == "equal":
+            alike = zip(range(i, j), range(k, m), strict=True)
+            found += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
+        else:
+            found.append((range(i, j), range(k, m)))
+    return found

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +15,8 @@ from ..host import process
 from . import first_difference
 from .causes import Cause
 from .evidence import Evidence, read_evidence
+from .faster_clocks import PACES, FasterRun
+from .file_values import value_lines
 from .first_difference import EndDifference, Parting
 from .ignored import Ignored
 from .opened import SETTING as OPENED
@@ -28,6 +30,9 @@ RECORDS = "records"
 Scratch = Callable[[], AbstractContextManager[Path]]
 Say = Callable[[str], None]
 MOST_LINES = 100_000
+PATIENCE = 5
+"""How many times as long as the program an experiment may take."""
+_STREAMS = ("standard output", "standard error")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +124,8 @@ class Comparison:
     """What was to be varied, in this order, if all else repeats."""
     varied: str = ""
     """The variation of the run that differs; none after it was tried."""
+    faster: Sequence[FasterRun] = ()
+    """What it wrote with faster clocks, where some of its text was not explained by records."""
     stopped: str = ""
     """Why the search for the cause was stopped; empty if it was not."""
 
@@ -133,17 +140,22 @@ def _bounded(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def between(
-    one: ProgramRun, other: ProgramRun
+    one: ProgramRun, other: ProgramRun, *, faster: Sequence[FasterRun] = ()
 ) -> tuple[Parting | None, list[EndDifference], list[TextDifference]]:
-    """Return where two runs part, what differs at their ends, and what of their text only."""
-    return first_difference.first_parting(one.streams, other.streams), *ends_of(one, other)
+    """Return where two runs part, what differs at their ends, and what of their text only.
+
+    ``faster``: what the program wrote with faster clocks.
+    """
+    return first_difference.first_parting(one.streams, other.streams), *ends_of(one, other, faster=faster)
 
 
-def ends_of(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], list[TextDifference]]:
+def ends_of(
+    one: ProgramRun, other: ProgramRun, *, faster: Sequence[FasterRun] = ()
+) -> tuple[list[EndDifference], list[TextDifference]]:
     """Return what differs at the ends of two runs, and what of their text only."""
     ends: list[EndDifference] = []
     explained: list[TextDifference] = []
-    texts = Texts(one.evidence, other.evidence)
+    texts = Texts(one.evidence, other.evidence, faster=faster)
     if one.status != other.status:
         how = [first_difference.status_text(run.status) for run in (one, other)]
         told = f"run 1 {how[0]}, run 2 {how[1]}"
@@ -151,14 +163,47 @@ def ends_of(one: ProgramRun, other: ProgramRun) -> tuple[list[EndDifference], li
     many = max(len(one.streams), len(other.streams)) > 1 or one.evidence.several or other.evidence.several
     alone = one.evidence.alone & other.evidence.alone
     for what, name, a, b in (
-        ("standard output", "stdout", one.stdout, other.stdout),
-        ("standard error", "stderr", one.stderr, other.stderr),
+        (_STREAMS[0], "stdout", one.stdout, other.stdout),
+        (_STREAMS[1], "stderr", one.stderr, other.stderr),
     ):
         found, same = first_difference.lines_apart(texts, a, b, what, many=many and name not in alone)
         ends += found
         explained += same
     found, same = first_difference.files_apart(texts, one.files, other.files)
     return ends + found, explained + same
+
+
+def patient(how: HowToRun, runs: Sequence[ProgramRun]) -> HowToRun:
+    """Return the options of a run that may take longer than these did."""
+    longest = PATIENCE * max(each.seconds for each in runs) + 30
+    return replace(how, seconds=min(how.seconds or longest, longest))
+
+
+def faster_runs(
+    run: RecordedRun, how: HowToRun, runs: Sequence[ProgramRun], scratch: Scratch, say: Say
+) -> list[FasterRun]:
+    """Return what it writes with faster clocks; nothing where it then ends in another way than these runs."""
+    found = []
+    for times in PACES:
+        say(f"a run with clocks {times} times as fast, which shows what is a time")
+        settings = {**recorder_settings(how), "REPROBUILD_TWICE_PACE": f"{times}"}
+        try:
+            one = run_once(run, settings, patient(how, runs), scratch)
+        except RepeatError:
+            return []
+        if one.status != runs[0].status:
+            return []
+        found.append(_faster(one, times))
+    return found
+
+
+def _faster(run: ProgramRun, times: int) -> FasterRun:
+    texts = dict(zip(_STREAMS, (run.stdout, run.stderr), strict=True))
+    for file in run.files:
+        lines = file.lines if file.lines is not None else value_lines(file.content, run.evidence)
+        if lines is not None:
+            texts[f"file {file.path}"] = lines
+    return FasterRun(times, texts)
 
 
 def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..errors import RepeatError
 from . import first_difference
 from .drift import Drift, drift
+from .faster_clocks import BY_DIGITS, FasterRun
 from .first_difference import EndDifference, Parting
 from .recorded_run import (
     Comparison,
@@ -20,6 +21,7 @@ from .recorded_run import (
     Scratch,
     between,
     ends_of,
+    faster_runs,
     recorder_settings,
     run_in,
     run_once,
@@ -55,27 +57,32 @@ def compare_runs(
         for number in range(how.times):
             say(f"run {number + 1} of {how.times}")
             runs.append(run_once(run, settings, how, scratch))
-    other, parting, ends, texts = _first_other(runs)
+    first = _first_other(runs)
+    faster: Sequence[FasterRun] = ()
+    if how.experiments and not how.together and not first.is_sure:
+        faster = faster_runs(run, how, runs, scratch, say)
+        first = _first_other(runs, faster)
     varied = ""
-    if how.vary and parting is None and not ends:
-        varied, run_varied = _vary(run, how, runs[0], scratch, say)
+    if how.vary and first.parting is None and not first.ends:
+        varied, run_varied = _vary(run, how, runs[0], scratch, say, faster=faster)
         if run_varied is not None:
             runs.append(run_varied)
-            other, parting, ends, texts = _first_other([runs[0], run_varied])
-            other = len(runs) - 1
+            first = replace(_first_other([runs[0], run_varied], faster), number=len(runs) - 1)
+    ends = first.ends
     plain = None
     if how.cost:
         say("a run without the recorder, for its cost")
         plain = run_once(run, {**settings, "REPROBUILD_TWICE_TIMES": "1"}, how, scratch)
-        if parting is None and not ends:
-            ends = _without_recorder(runs[0], plain)
+        if first.parting is None and not ends:
+            ends = _without_recorder(runs[0], plain, faster)
     found = Comparison(
-        runs=runs, other=other + 1, parting=parting, ends=ends, texts=texts, ignored=how.ignored, cause=None,
-        traced=0, plain=plain, every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
-        vary=how.vary, varied=varied,
+        runs=runs, other=first.number + 1, parting=first.parting, ends=ends, texts=first.texts,
+        ignored=how.ignored, cause=None, traced=0, plain=plain,
+        every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
+        vary=how.vary, varied=varied, faster=faster,
     )  # fmt: skip
     known(found)
-    if not how.trace or (parting is None and not ends):
+    if not how.trace or (first.parting is None and not ends):
         return found
     try:
         cause, traced, recurred = search_cause(run, how, found, scratch, say)
@@ -87,41 +94,61 @@ def compare_runs(
     return replace(found, cause=shown, traced=traced, recurred=recurred)
 
 
-def _first_other(
-    runs: Sequence[ProgramRun],
-) -> tuple[int, Parting | None, list[EndDifference], list[TextDifference]]:
-    """Return the number, from 0, of the first run that differs from run 0, and the place.
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """The first run that differs from run 0, and how; where all repeat, the first whose text does."""
 
-    Results count before text: where all repeat, it is the first run whose text differs, else the second run.
-    """
-    other, texts = 1, list[TextDifference]()
+    number: int
+    """From 0; of the second run if all are equal."""
+    parting: Parting | None
+    ends: list[EndDifference]
+    texts: list[TextDifference]
+    doubted: bool
+    """Whether some text of any run is known to be a time by its digits alone."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether faster clocks have nothing to tell."""
+        return self.parting is not None or not (self.ends or self.doubted)
+
+
+def _first_other(runs: Sequence[ProgramRun], faster: Sequence[FasterRun] = ()) -> _Other:
+    """Return the first run that differs from run 0. Results count before text."""
+    other, texts, doubted = 1, list[TextDifference](), False
     for number in range(1, len(runs)):
-        parting, ends, found = between(runs[0], runs[number])
+        parting, ends, found = between(runs[0], runs[number], faster=faster)
+        doubted = doubted or any(each.kind == BY_DIGITS for each in found)
         if parting is not None or ends:
-            return number, parting, ends, found
+            return _Other(number, parting, ends, found, doubted)
         if found and not texts:
             other, texts = number, found
-    return other, None, [], texts
+    return _Other(other, None, [], texts, doubted)
 
 
 def _vary(
-    run: RecordedRun, how: HowToRun, first: ProgramRun, scratch: Scratch, say: Say
+    run: RecordedRun,
+    how: HowToRun,
+    first: ProgramRun,
+    scratch: Scratch,
+    say: Say,
+    *,
+    faster: Sequence[FasterRun],
 ) -> tuple[str, ProgramRun | None]:
     """Return the first thing that makes a difference where only that varies, and that run."""
     for name in how.vary:
         say(f"a run with another value of {VARIATIONS[name][0]}")
         found = run_once(run, {**recorder_settings(how), **VARIATIONS[name][1]}, how, scratch)
-        parting, ends, _ = between(first, found)
+        parting, ends, _ = between(first, found, faster=faster)
         if parting is not None or ends:
             return name, found
     return "", None
 
 
-def _without_recorder(one: ProgramRun, plain: ProgramRun) -> list[EndDifference]:
+def _without_recorder(one: ProgramRun, plain: ProgramRun, faster: Sequence[FasterRun]) -> list[EndDifference]:
     """Return what ends otherwise without the recorder, where it ended in one way with it."""
     return [
         replace(end, told=end.told.replace("run 2", "the run without the recorder"))
-        for end in ends_of(one, plain)[0]
+        for end in ends_of(one, plain, faster=faster)[0]
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import RepeatError
 from . import first_difference
@@ -23,14 +23,13 @@ from .recorded_run import (
     Say,
     Scratch,
     between,
+    patient,
     recorder_settings,
     run_in,
     run_once,
 )
 from .variations import VARIATIONS
 
-PATIENCE = 5
-"""How many times as long as the program an experiment may take."""
 QUICK = 20
 """Seconds of a run up to which an experiment takes one run more."""
 ATTEMPTS = 3
@@ -66,7 +65,7 @@ def search_cause(
                 run_in(run, {**settings, **more}, how, stack.enter_context(scratch()))
                 for more in ({}, varied)
             ]
-            again, ends, _ = between(runs[0], runs[1])
+            again, ends, _ = between(runs[0], runs[1], faster=found.faster)
             if again is not None and first <= again.moment <= at:
                 cause = find_cause(runs[0].streams, runs[1].streams, again)
             elif again is None and at < 0 and ends:
@@ -119,7 +118,7 @@ class ProgramLaboratory:
         """Return whether the program repeats with a suspect pinned; None: so it does not end as it did."""
         self.say(f"an experiment: with {suspect.what}")
         slowest = max(each.seconds for each in self.found.runs)
-        how = self._patient()
+        how = patient(self.how, self.found.runs)
         ended = {each.status for each in self.found.runs}
         first = None
         for _ in range((3 if slowest < QUICK else 2) + min(self.attempts, 3)):
@@ -132,15 +131,10 @@ class ProgramLaboratory:
                 return None
             if one.status not in ended or failed:
                 return None
-            if first is not None and _differ(first, one):
+            if first is not None and self._differ(first, one):
                 return False
             first = first or one
         return True
-
-    def _patient(self) -> HowToRun:
-        """Return the options of a run that may take longer than the program did."""
-        longest = PATIENCE * max(each.seconds for each in self.found.runs) + 30
-        return replace(self.how, seconds=min(self.how.seconds or longest, longest))
 
     def parts_still(self) -> bool:
         """Return whether the program as it is parts from its first run again, in one of a few tries."""
@@ -148,7 +142,7 @@ class ProgramLaboratory:
         for _ in range(5 if quick else 2):
             self.say("the experiments' control: a run as it is")
             one = run_once(self.run, recorder_settings(self.how), self.how, self.scratch)
-            if _differ(self.found.runs[0], one):
+            if self._differ(self.found.runs[0], one):
                 return True
         return False
 
@@ -162,7 +156,7 @@ class ProgramLaboratory:
                 self.say(f"warning: the program's lines are not followed: {error.message}")
                 break
             (one, lines), (other, others) = pairs
-            if {one.status, other.status} <= {each.status for each in self.found.runs} and _differ(
+            if {one.status, other.status} <= {each.status for each in self.found.runs} and self._differ(
                 one, other
             ):
                 return follow(lines, others)
@@ -171,20 +165,21 @@ class ProgramLaboratory:
     def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
         with self.scratch() as folder:
             settings = {**recorder_settings(self.how), **TRACE}
-            return run_in(self.run, settings, self._patient(), folder), read_lines(folder / RECORDS)
+            return run_in(self.run, settings, patient(self.how, self.found.runs), folder), read_lines(
+                folder / RECORDS
+            )
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
         with self.scratch() as folder:
             settings = {**recorder_settings(self.how), **KEEP, **statement_setting(divergence)}
             try:
-                run_in(self.run, settings, self._patient(), folder)
+                run_in(self.run, settings, patient(self.how, self.found.runs), folder)
                 return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)
             except RepeatError as error:
                 self.say(f"warning: what a line leaves is not kept: {error.message}")
                 return None
 
-
-def _differ(one: ProgramRun, other: ProgramRun) -> bool:
-    parting, ends, _ = between(one, other)
-    return parting is not None or bool(ends)
+    def _differ(self, one: ProgramRun, other: ProgramRun) -> bool:
+        parting, ends, _ = between(one, other, faster=self.found.faster)
+        return parting is not None or bool(ends)

@@ -8,14 +8,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from functools import cached_property
 from itertools import islice
 from math import log
 
 from . import chance
 from .derived_items import Item, SiteKey
+from .differing_number import DifferingNumber
 from .evidence import EXACT, FEW, MAYBE, Evidence, decimals
+from .faster_clocks import BY_DIGITS, GROWN, FasterRun, GrownTimes
 from .line_forms import (
     BAR,
     COUNTED,
@@ -27,7 +27,7 @@ from .line_forms import (
     is_layout,
     is_of_measure,
     outline,
-    said,
+    regions_apart,
     template,
 )
 from .progress_bars import common, redrawn
@@ -52,36 +52,6 @@ class TextDifference:
     kind: str
 
 
-@dataclass(frozen=True)
-class _Number:
-    """A number that differs."""
-
-    pair: tuple[Token, Token]
-    lines: tuple[str, str]
-    redrawn: bool
-    of_measure: bool
-
-    @cached_property
-    def least(self) -> int:
-        return min(digits(token.text) for token in self.pair)
-
-    @property
-    def again(self) -> bool:
-        """Whether it has so many digits that one measured number explains it at several places."""
-        return self.redrawn or self.least >= _AGAIN - self.of_measure
-
-    @cached_property
-    def told(self) -> tuple[str, ...]:
-        words = (said(line, token) for line, token in zip(self.lines, self.pair, strict=True))
-        return (self.pair[0].text, self.pair[1].text, *words)
-
-    @cached_property
-    def places(self) -> list[int]:
-        """Which of its lines' numbers it may be."""
-        texts = zip(*map(NUMBER.findall, self.lines), strict=False)
-        return [at for at, each in enumerate(texts) if each == tuple(token.text for token in self.pair)]
-
-
 _Key = tuple[SiteKey, int, int]
 """A place, its turn, and the process."""
 _Turns = Mapping[tuple[object, ...], Sequence[Item]]
@@ -90,9 +60,10 @@ _Turns = Mapping[tuple[object, ...], Sequence[Item]]
 class Texts:
     """Compares the texts of two runs, each with its evidence."""
 
-    def __init__(self, one: Evidence, other: Evidence) -> None:
+    def __init__(self, one: Evidence, other: Evidence, *, faster: Sequence[FasterRun] = ()) -> None:
         self.sides = (one, other)
-        self._used: dict[_Key, _Number] = {}
+        self._faster = faster
+        self._used: dict[_Key, DifferingNumber] = {}
         self._used_before: set[_Key] = set()
         """In texts that were compared before: the same line may be on a stream and in a file."""
         self._used_in_line: set[_Key] = set()
@@ -105,6 +76,7 @@ class Texts:
         """Of a table with commas, by what its first line calls them."""
         self._found: dict[tuple[int, int, str], list[Item]] = {}
         self._by_turn: dict[tuple[object, ...], _Turns] = {}
+        self._grown = GrownTimes((), (), "")
         self.apart: tuple[str, str] | None = None
         """The lines of which one is a result, where they are not on the same line."""
 
@@ -131,6 +103,7 @@ class Texts:
         for each in (self._used, self._told, self._columns, self._found, self._by_turn):
             each.clear()
         self._slots = tuple(by_form(lines) for lines in (one, other))
+        self._grown = GrownTimes(self._faster, one, where)
         self._measured_columns = columns_of_measure(one[0]) if one[:1] == other[:1] else frozenset()
         for number, (a, b) in enumerate(pairs):
             if a != b:
@@ -196,7 +169,7 @@ class Texts:
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())
         loose: list[tuple[int, int]] = []
-        for region in _regions(*both):
+        for region in regions_apart(*both):
             numbers, rest = (
                 [
                     [at for at in each if (t[at].kind in COUNTED or bool(t[at].key)) == is_number]
@@ -230,7 +203,15 @@ class Texts:
             return None  # a measured number may by chance be that of a process, too
         if any(_is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
             return "duration or speed"
-        number = _Number((x, y), (lines[0], lines[1]), redrawn, of_measure)
+        number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
+        grown = self._grown.are_times((x.text, y.text), number.lines)
+        found = self._measured(number)
+        if found == BY_DIGITS and grown is False:
+            return None
+        return GROWN if grown and found in (None, BY_DIGITS) else found
+
+    def _measured(self, number: DifferingNumber) -> str | None:
+        """Say what a number is that has the digits of a measured one; None: it has not."""
         for key in self._candidates(number, free=True):
             return self._use(key, number)
         # One that explains another number, which a second one explains as well.
@@ -241,13 +222,14 @@ class Texts:
                 return self._use(key, number)
         return None
 
-    def _use(self, key: _Key, number: _Number) -> str:
+    def _use(self, key: _Key, number: DifferingNumber) -> str:
         self._used[key] = number
         self._used_in_line.add(key)
         self._told.add(number.told)
-        return "duration or speed"
+        sure = not number.doubtful or key[0][1].endswith(_LOGGING)
+        return "duration or speed" if sure else BY_DIGITS
 
-    def _candidates(self, number: _Number, *, free: bool = False) -> Iterator[_Key]:
+    def _candidates(self, number: DifferingNumber, *, free: bool = False) -> Iterator[_Key]:
         """Yield what of a place's both numbers may be, each in its run at the same turn."""
         x, y = number.pair
         if "lasting" in (x.kind, y.kind):
@@ -267,7 +249,7 @@ class Texts:
                 yield from self._common(items, number, choice, free=free)
 
     def _common(
-        self, items: Sequence[Sequence[Item]], number: _Number, choice: int, *, free: bool
+        self, items: Sequence[Sequence[Item]], number: DifferingNumber, choice: int, *, free: bool
     ) -> Iterator[_Key]:
         # Which of its times a short number is, is not known otherwise.
         anywhere = number.redrawn or number.least >= EXACT
@@ -291,7 +273,7 @@ class Texts:
             ):
                 yield key
 
-    def _is_same(self, key: _Key, number: _Number) -> bool:
+    def _is_same(self, key: _Key, number: DifferingNumber) -> bool:
         """Return whether a number of some digits is the one that a place explained before, written again."""
         texts = [token.text for token in number.pair]
         long = number.least >= _SHORT - 1 and sum(map(digits, texts)) >= 2 * _SHORT - 1
@@ -318,7 +300,7 @@ class Texts:
         many = (_alike_in_size(texts, side, choice) for side in self.sides)
         return chance.of_pair(texts, found, max(1, *many))
 
-    def _sure(self, item: Item, twin: Item, number: _Number, likely: float) -> bool:
+    def _sure(self, item: Item, twin: Item, number: DifferingNumber, likely: float) -> bool:
         """Return whether it is more than chance that a number is one of those that a place gave."""
         least, of_measure = number.least, number.of_measure
         if number.pair[0].kind == "lasting" or least >= EXACT:
@@ -337,7 +319,7 @@ class Texts:
             return True
         return self._each(item.site, number, strong=short and not of_measure)
 
-    def _each(self, site: SiteKey, number: _Number, *, strong: bool = False) -> bool:
+    def _each(self, site: SiteKey, number: DifferingNumber, *, strong: bool = False) -> bool:
         """Return whether in each line of that form the number at that place is one of a site's, in order.
 
         ``strong``: and hardly so by chance.
@@ -384,11 +366,11 @@ class Texts:
 
 
 _CR = "\r"
+_LOGGING = "/logging/__init__.py"
+"""It writes the times of its records itself, and milliseconds of a second, which grow by no clock."""
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 _SHORT = 3
 _ALIKE, _MOST_ALIKE, _MOST_OTHERS = 3, 5000, 100
-_AGAIN = 4
-"""Digits from which one measured number is recognized at several places of a text."""
 _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int, int], ...] = (
     (lambda side, text: side.texts.get(text, []), 0, 0),
     (lambda side, text: measured_items(text, side), 0, 0),
@@ -432,18 +414,3 @@ def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: b
     return (token.kind == "space" and at + 1 in measured) or (
         (token.kind == "space" or token.text in UNITS) and before in measured
     )
-
-
-def _regions(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
-    """Return the pieces of two lines that differ, side by side."""
-    shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
-    if shapes[0] == shapes[1]:  # as most lines are, and much faster
-        return [(range(x, x + 1), range(x, x + 1)) for x in range(len(a)) if a[x].text != b[x].text]
-    found = []
-    for name, i, j, k, m in SequenceMatcher(None, shapes[0], shapes[1], autojunk=False).get_opcodes():
-        if name == "equal":
-            alike = zip(range(i, j), range(k, m), strict=True)
-            found += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
-        else:
-            found.append((range(i, j), range(k, m)))
-    return found

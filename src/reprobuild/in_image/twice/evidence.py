@@ -13,7 +13,7 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import gpu_states, measured, printed, serializers, time_travel, writers
+from . import gpu_states, measured, pace, printed, serializers, time_travel, writers
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -59,11 +59,15 @@ class _Instead:
         return str(getattr(self, "__name__", ""))
 
 
-def _measure(owner: Any, names: tuple[str, ...], *, instant: bool = False) -> None:
-    of = functools.partial(measured.of, instant=instant)  # in C: it is no frame of its own
+def _measure(
+    owner: Any, names: tuple[str, ...], *, instant: bool = False, faster: pace.Pace | None = None
+) -> None:
     for name in names:
         inner = getattr(owner, name, None)
         if callable(inner):
+            shown = faster.of(name) if faster is not None else None
+            # In C: it is no frame of its own.
+            of = functools.partial(measured.of, instant=instant, faster=shown)
             setattr(owner, name, _measuring(inner, of) if isinstance(owner, type) else _Instead(inner, of))
 
 
@@ -244,21 +248,23 @@ def _note_message(pieces: list[str], values: tuple[Any, ...], file: str, line: i
         measured.note_at((f"{file}:{line}", 0, "message"), "message", message, file, line)
 
 
-def _datetime(module: Any) -> None:
+def _datetime(faster: pace.Pace | None, module: Any) -> None:
     """Its class is in C and takes no attributes, so an entry of its dictionary is replaced."""
     kind = module.datetime
     entries = time_travel.moments_of(kind)
     for name in ("now", "utcnow"):  # its old entries stay alive, as the interpreter's cache needs them
-        entries[name] = classmethod(_moment(entries[name], kind.timestamp))
+        entries[name] = classmethod(_moment(entries[name], kind.timestamp, faster))
     if not hasattr(kind.now, "__func__"):  # looked up before: it is in the interpreter's cache
         time_travel.changed(kind)
 
 
-def _moment(inner: Any, seconds: Any) -> Any:
+def _moment(inner: Any, seconds: Any, faster: pace.Pace | None) -> Any:
     @functools.wraps(inner)
     def shown(cls: Any, *arguments: Any, **keywords: Any) -> Any:
         result = inner.__get__(None, cls)(*arguments, **keywords)
-        try:  # noqa: SIM105 -- contextlib is not imported for this
+        try:
+            if faster is not None:
+                result = faster.moved(result, seconds(result))
             measured.note("moment", seconds(result))
         except Exception:  # noqa: BLE001, S110 -- of the program's time zone: not noted, it is a result
             pass
@@ -296,17 +302,19 @@ def _lightgbm(module: Any) -> None:
     module._log_native = log
 
 
-def _psutil(module: Any) -> None:
-    _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
+def _psutil(faster: pace.Pace | None, module: Any) -> None:
+    all_ = ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage")
+    _measure(module, all_, faster=faster)
     _measure(module, ("boot_time",), instant=True)
-    _measure(module.Process, ("memory_info", "memory_percent", "cpu_percent", "cpu_times"))
+    own = ("memory_info", "memory_percent", "cpu_percent", "cpu_times")
+    _measure(module.Process, own, faster=faster)
     _measure(module.Process, ("create_time",), instant=True)
 
 
-def _torch(module: Any) -> None:
+def _torch(faster: pace.Pace | None, module: Any) -> None:
     if hasattr(module.serialization, "add_safe_globals"):  # a number in a checkpoint is pickled as float(…)
         module.serialization.add_safe_globals([float, int])
-    gpu_states.measure(_measure, module)
+    gpu_states.measure(functools.partial(_measure, faster=faster), module)
 
 
 def _memory() -> list[tuple[int, int]]:
@@ -380,9 +388,10 @@ def _before(owner: Any, name: str) -> None:
 def install(watcher: Watcher) -> None:
     """Follow what is there, and what is imported later."""
     time_travel.install(watcher)
-    _measure(time, CLOCKS, instant=True)
-    _measure(time, USED)
-    _measure(os, ("times", "getloadavg"))
+    faster = pace.chosen()
+    _measure(time, CLOCKS, instant=True, faster=faster)
+    _measure(time, USED, faster=faster)
+    _measure(os, ("times", "getloadavg"), faster=faster)
     _name(os, "getpid", "process numbers")
     _name(os, "getppid", "process numbers")
     for name in ("_exit", "execv", "execve"):
@@ -390,9 +399,9 @@ def install(watcher: Watcher) -> None:
     _gather(math, ("fsum",))
     watcher.after("statistics", functools.partial(_gather, names=_STATISTICS))
     watcher.after("multiprocessing.pool", _pool)
-    watcher.after("resource", lambda module: _measure(module, ("getrusage",)))
-    watcher.after("psutil", _psutil)
-    watcher.after("tracemalloc", lambda module: _measure(module, ("get_traced_memory",)))
+    watcher.after("resource", functools.partial(_measure, names=("getrusage",), faster=faster))
+    watcher.after("psutil", functools.partial(_psutil, faster))
+    watcher.after("tracemalloc", functools.partial(_measure, names=("get_traced_memory",), faster=faster))
     for name in ("uuid1", "uuid4"):
         watcher.after("uuid", functools.partial(_name, name=name, kind="uuids"))
     watcher.after("tempfile", lambda module: _name(module._RandomNameSequence, "__next__", "temporary names"))
@@ -401,7 +410,7 @@ def install(watcher: Watcher) -> None:
     serializers.install(watcher)
     watcher.after("logging", _logging)
     watcher.after("logging.handlers", _listener)
-    watcher.after("datetime", _datetime)
+    watcher.after("datetime", functools.partial(_datetime, faster))
     watcher.after(
         "asyncio.base_events", lambda module: _measure(module.BaseEventLoop, ("time",), instant=True)
     )
@@ -409,7 +418,7 @@ def install(watcher: Watcher) -> None:
     for module, names in _RUN_NAMES.items():
         for name in names:
             watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
-    watcher.after("torch", _torch)
+    watcher.after("torch", functools.partial(_torch, faster))
     writers.install()
     printed.install(watcher)
     atexit.register(write)

@@ -278,17 +278,24 @@ def gathered(values: Any, result: Any, depth: int = 2) -> Any:
     return Float(result)
 
 
-def of(value: Any, *, instant: bool = False) -> Any:
-    """Return a number that is followed; anything else, as a structure, with its numbers followed."""
+def of(value: Any, *, instant: bool = False, faster: Any = None) -> Any:
+    """Return a number that is followed; anything else, as a structure, with its numbers followed.
+
+    ``faster`` gives what a faster clock would show.
+    """
     if type(value) in (float, int):
         depth = 2
         while (name := sys._getframe(depth).f_globals.get("__name__") or "") in _BETWEEN:
             depth += 1
         if name.startswith(_PLAIN):
             return value
+        value = value if faster is None else faster(value)
         note("value", value, depth + 1)
         return _derived(value, instant=instant)
     if isinstance(value, tuple) and value:
+        if faster is not None:
+            larger = [faster(each) if type(each) in (float, int) else each for each in value]
+            value = type(value)(*larger) if hasattr(type(value), "_fields") else type(value)(larger)
         numbers = [_derived(each) for each in value]
         for each in value:
             note("value", each, 3)

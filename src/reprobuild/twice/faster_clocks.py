@@ -1,0 +1,163 @@
+"""What a program writes where its clocks run faster: a number that grows with them is a time. Pure.
+
+No record has to say where the number came from: NumPy, torch or a database may have made it of times.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .text_tokens import printed_range, seconds_of
+
+PACES = (100, 1000)
+"""How many times as fast the clocks run, in one run each."""
+GROWN = "duration or speed, as runs with faster clocks show"
+BY_DIGITS = "duration or speed, by its digits alone"
+"""What is said of a number with the digits of a measured one, where no word beside it speaks of a measure."""
+_LIKE, _LONGER = 10.0, 20.0
+"""How many times as short and as long the same may take in another run, on a busy machine."""
+_LEAST = 20.0
+"""How many times as large a time has to become at least."""
+_LEAST_WHOLE = 100
+"""Whole milliseconds and the like that are taken for a time."""
+_NUMBER = re.compile(
+    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
+    r"|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+)
+_DRAWN = re.compile(r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\d*[a-f])[0-9a-f]{16,})\b")
+"""A name that each run draws, with other digits."""
+
+
+@dataclass
+class FasterRun:
+    """What one run wrote with clocks that ran so many times as fast."""
+
+    times: int
+    texts: Mapping[str, Sequence[str]]
+    """The lines of each stream and file, by its name in the report."""
+    _shapes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    def alike(self, where: str, shape: str) -> Sequence[str]:
+        """Return its lines of a shape."""
+        if where not in self._shapes:
+            self._shapes[where] = _by_shape(self.texts.get(where, ()))
+        return self._shapes[where].get(shape, [])
+
+
+class GrownTimes:
+    """Tells the numbers of one text of a run that grow with its clocks."""
+
+    def __init__(self, runs: Sequence[FasterRun], lines: Sequence[str], where: str) -> None:
+        self._runs, self._where = runs, where
+        self._places: dict[str, tuple[str, int, int]] = {}
+        """Of each line its shape, which of this shape it is the first time, and how many there are."""
+        for shape, alike in _by_shape(lines).items() if runs else ():
+            for turn, line in enumerate(alike):
+                self._places.setdefault(line, (shape, turn, len(alike)))
+
+    def are_times(self, pair: tuple[str, str], lines: tuple[str, str]) -> bool | None:
+        """Return whether a number that differs between lines of two runs is a time, or a number in a time.
+
+        False: it is as large with faster clocks. None: neither is known, as where they have no such line.
+        """
+        shape, turn, many = self._places.get(lines[0], ("", 0, 0))
+        faster = [(run.times, run.alike(self._where, shape)) for run in self._runs]
+        if not many or _shape(lines[1]) != shape or any(len(found) != many for _, found in faster):
+            return None
+        numbers = [_numbers(line) for line in lines]
+        places = [at for at, both in enumerate(zip(*numbers, strict=True)) if both == pair]
+        grown = [(times, _numbers(found[turn])) for times, found in faster]
+        each = [[(times, found[at]) for times, found in grown] for at in places]
+        if any(stays(pair, texts) for texts in each):
+            return False
+        return True if each and all(is_time(pair, texts) for texts in each) else None
+
+
+def stays(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a number is about as large in runs with faster clocks, as no time is.
+
+    Whole numbers may be the milliseconds of a second, which are as large by any clock.
+    """
+    low, high = _together(pair)
+    found = [_range(text) for _, text in grown]
+    alike = all(b * _LONGER >= low and a <= high * _LONGER for a, b in found)
+    return bool(found) and alike and _has_parts(pair) and not _is_longer(pair, grown)
+
+
+def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a number is a time, by two runs with clocks as they are and some with faster ones.
+
+    A time is as many times as long by a faster clock, a number in a time as many times as small; what is
+    computed with a time in another way grows otherwise, and a result does not.
+    """
+    low, high = _together(pair)
+    if not grown or not math.isfinite(high):
+        return False
+    if all(":" in text for text in (*pair, *(text for _, text in grown))) and _is_moment(pair, grown):
+        return True
+    found = [(times, *_range(text)) for times, text in grown]
+    # A whole number may count what was done each time that a while was over, or until one was: a result.
+    large = _has_parts(pair) or low >= _LEAST_WHOLE
+    if large and _is_longer(pair, grown) and max(a for _, a, _ in found) >= high * _LEAST:
+        return True
+    if low <= 0 or not all("." in text for text in (*pair, *(text for _, text in grown))):
+        return False
+    fewer = all(b * times * _LONGER >= low and a * times <= high * _LIKE for times, a, b in found)
+    return fewer and all(0 < b * _LEAST <= low for _, _, b in found)
+
+
+def _is_longer(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a number may be as many times as large as clocks are faster."""
+    low, high = _together(pair)
+    found = [(times, *_range(text)) for times, text in grown]
+    (times, least, _), (more, _, most) = found[0], found[-1]
+    grows = most * _LIKE >= least * more / times
+    return grows and all(b * _LIKE >= low * times and a <= high * times * _LONGER for times, a, b in found)
+
+
+def _has_parts(pair: Sequence[str]) -> bool:
+    return all("." in text or ":" in text for text in pair)
+
+
+def _together(pair: Sequence[str]) -> tuple[float, float]:
+    ranges = [_range(text) for text in pair]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def _is_moment(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a time of day, such as 14:05, is later by as much as faster clocks are ahead."""
+    parts = {text.count(":") for text in (*pair, *(text for _, text in grown))}
+    if len(parts) > 1:
+        return False
+    day = 1440 if parts == {1} else 86400
+    first, other = map(seconds_of, pair)
+    later = [((seconds_of(text) - first) % day, times - 1) for times, text in grown]
+    spans, rates = [span for span, _ in later], [span / ahead for span, ahead in later]
+    clear = min(spans) >= 1 and max(spans) >= _LEAST * (abs(first - other) + 1)
+    return clear and max(rates) <= _LIKE * min(rates)
+
+
+def _range(text: str) -> tuple[float, float]:
+    if ":" not in text:
+        return printed_range(text)
+    half = 10.0 ** -len(text.partition(".")[2])
+    return max(0.0, seconds_of(text) - half), seconds_of(text) + half
+
+
+def _numbers(line: str) -> list[str]:
+    return [match[0] for match in _NUMBER.finditer(_DRAWN.sub("@", line))]
+
+
+def _shape(line: str) -> str:
+    return " ".join(_NUMBER.sub(" # ", _DRAWN.sub("@", line)).split())
+
+
+def _by_shape(lines: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        found[_shape(line)].append(line)
+    return found

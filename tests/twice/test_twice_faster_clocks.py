@@ -1,0 +1,167 @@
+"""Tests of what runs with faster clocks tell of a number."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from reprobuild.twice.faster_clocks import GROWN, PACES, FasterRun, GrownTimes, is_time, stays
+from reprobuild.twice.recorded_run import Comparison, HowToRun
+from reprobuild.twice.report import verdict
+from support.twice import compared
+
+
+@pytest.mark.parametrize(
+    ("pair", "grown"),
+    [
+        (("0.31", "0.35"), ("33.8", "331.0")),
+        (("0.0", "0.1"), ("4.1", "44.9")),  # too short for its digits
+        (("312", "355"), ("32115", "308020")),  # whole milliseconds
+        (("1:03", "1:04"), ("1:44:11", "17:41:00")),
+        (("812.34", "790.11"), ("8.71", "0.80")),  # steps a second
+        (("14:05", "14:06"), ("14:46", "21:01")),  # a time of day that is yet to come
+        (("23:59:58", "23:59:59"), ("00:04:40", "00:49:55")),
+        (("3.1e-05", "3.3e-05"), ("0.0032", "0.0318")),
+        (("0.31", "0.35"), ("280.8", "331.0")),  # the machine was busy
+    ],
+)
+def test_a_time_grows_with_the_clocks(pair: tuple[str, str], grown: tuple[str, str]) -> None:
+    assert is_time(pair, list(zip(PACES, grown, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("pair", "grown"),
+    [
+        (("0.31", "0.35"), ("0.33", "0.30")),  # a result that varies
+        (("0.31", "0.35"), ("0.31", "201.0")),  # or varies much
+        (("0.31", "0.35"), ("33.8", "4.8")),
+        (("2.3026", "2.3031"), ("2.3526", "2.8026")),  # computed with a time: it grows, but not as much
+        (("3", "4"), ("310", "3011")),  # how often a while was over
+        (("81234", "79011"), ("811", "80")),  # what was done until one was
+        (("0.0", "0.1"), ("0.1", "0.0")),
+        (("1:03", "1:04"), ("1:03", "1:05")),
+        (("14:05", "14:06"), ("14:08", "14:06")),
+        (("1e400", "1e401"), ("1e402", "1e403")),
+        (("0.31", "0.35"), ()),
+    ],
+)
+def test_a_result_does_not(pair: tuple[str, str], grown: tuple[str, ...]) -> None:
+    assert not is_time(pair, list(zip(PACES, grown, strict=False)))
+
+
+def test_no_number_that_is_the_same_in_all_runs_but_for_noise_is_a_time() -> None:
+    drawn = random.Random(3)
+    for _ in range(5000):
+        value = 10 ** drawn.uniform(-4, 5)
+        texts = [f"{value * drawn.uniform(0.2, 5):.{drawn.randrange(1, 7)}f}" for _ in range(4)]
+        grown = list(zip(PACES, texts[2:], strict=True))
+        assert not is_time((texts[0], texts[1]), grown), texts
+        assert stays((texts[0], texts[1]), grown) or min(map(float, texts)) < 1, texts
+
+
+@pytest.mark.parametrize(
+    ("grown", "known"),
+    [
+        (("0.41", "0.22"), False),
+        (("33.8", "331.0"), True),
+        (("0.41", "11.0"), None),
+        (("2.1", "30.1"), None),  # the machine may have been busy in the other runs
+    ],
+)
+def test_what_neither_grows_nor_stays_is_not_known(grown: tuple[str, str], known: bool | None) -> None:
+    found = GrownTimes(faster(*grown), ["0.31"], "standard output").are_times(
+        ("0.31", "0.35"), ("0.31", "0.35")
+    )
+    assert found is known
+
+
+def faster(*texts: str) -> list[FasterRun]:
+    return [
+        FasterRun(times, {"standard output": text.split("\n")})
+        for times, text in zip(PACES, texts, strict=True)
+    ]
+
+
+def test_a_line_is_found_by_its_form_and_its_turn() -> None:
+    one = ["epoch 1 loss 0.91 took 0.2 s", "saved", "epoch 2 loss 0.71 took 0.3 s"]
+    runs = faster(
+        "epoch 1 loss 0.91 took 23.1 s\nsaved\nepoch 2 loss 0.71 took 27.0 s",
+        "epoch 1 loss 0.91 took 225.1 s\nsaved\nepoch 2 loss 0.71 took 281.7 s",
+    )
+    grown = GrownTimes(runs, one, "standard output")
+    other = "epoch 2 loss 0.72 took 0.4 s"
+    assert grown.are_times(("0.3", "0.4"), (one[2], other))
+    assert not grown.are_times(("0.71", "0.72"), (one[2], other))
+    assert grown.are_times(("0.3", "0.4"), (one[2], other + " now")) is None
+    assert GrownTimes(runs, one, "standard error").are_times(("0.3", "0.4"), (one[2], other)) is None
+    fewer = [FasterRun(run.times, {"standard output": run.texts["standard output"][1:]}) for run in runs]
+    assert GrownTimes(fewer, one, "standard output").are_times(("0.3", "0.4"), (one[2], other)) is None
+
+
+def test_a_drawn_name_does_not_hide_what_stands_beside_it() -> None:
+    one, other = (f"run {each}: 0.{at} s" for at, each in enumerate((uuid4(), uuid4()), 3))
+    runs = faster(f"run {uuid4()}: 38.1 s", f"run {uuid4().hex}: 380.1 s")
+    assert GrownTimes(runs, [one], "standard output").are_times(("0.3", "0.4"), (one, other))
+
+
+def test_of_equal_texts_in_a_line_all_have_to_be_times() -> None:
+    runs = faster("0.3 0.3", "38.0 380.0")
+    assert not GrownTimes(runs, ["0.3 0.3"], "standard output").are_times(
+        ("0.3", "0.4"), ("0.3 0.3", "0.4 0.4")
+    )
+    runs = faster("38.0 38.0", "380.0 380.0")
+    assert GrownTimes(runs, ["0.3 0.3"], "standard output").are_times(("0.3", "0.4"), ("0.3 0.3", "0.4 0.4"))
+
+
+# An array's numbers are what those of NumPy, torch and databases are to the recorder: not followed.
+PROGRAM = """
+import json, sys, time
+from datetime import datetime, timedelta
+from array import array
+def plain(value):
+    return array("d", [value])[0]
+began, day = time.perf_counter(), datetime.now()
+time.sleep(0.02)
+took = plain(time.perf_counter() - began)
+used = plain((datetime.now() - day).total_seconds())
+draw = {draw}
+print("took %.4g and %.2f, %.1f a second, loss %.6f" % (took, used, 1 / took, {loss}))
+json.dump([took * 1000, {loss}, [took, used]], open("result.json", "w"))
+"""
+
+
+def of_program(tmp_path: Path, loss: str, draw: str = "0", how: HowToRun | None = None) -> Comparison:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(loss=loss, draw=draw))
+    return compared(sys.executable, [str(program)], tmp_path, how=how or HowToRun(trace=False))
+
+
+def test_times_that_no_record_follows_are_no_results(tmp_path: Path) -> None:
+    found = of_program(tmp_path, "0.25")
+    assert verdict(found) == "text", found.ends
+    assert GROWN in {each.kind for each in found.texts}
+
+
+@pytest.mark.parametrize(
+    ("loss", "draw"),
+    [
+        ("draw", "__import__('secrets').randbelow(10**6) / 1e6"),  # of no clock
+        ("0.5 + took", "0"),  # of a clock, but no time
+        ("0.5 + took ** 0.5", "0"),
+        ("(time.time_ns() // 1000) % 1000 / 1000", "0"),
+    ],
+)
+def test_a_result_beside_such_times_counts(tmp_path: Path, loss: str, draw: str) -> None:
+    found = of_program(tmp_path, loss, draw)
+    assert [end.what for end in found.ends] == [
+        "line 1 of standard output",
+        "line 1 of file /out/result.json",
+    ]
+
+
+def test_faster_clocks_are_an_experiment_that_can_be_refused(tmp_path: Path) -> None:
+    assert of_program(tmp_path, "0.25", how=HowToRun(trace=False, experiments=0)).ends
