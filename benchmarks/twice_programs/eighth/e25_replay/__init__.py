@@ -1,0 +1,3 @@
+from .launch import synthesise
+
+__all__ = ["synthesise"]
