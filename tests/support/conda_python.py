@@ -18,7 +18,9 @@ print(json.dumps({"version": sys.version.split()[0], "minor": "%d.%d" % sys.vers
 """
 _LEFT_OUT = re.compile(
     r"(.*/)?(__pycache__|site-packages|dist-packages|test|tests|idlelib|ensurepip|config-.*)(/.*)?"
+    r"|sitecustomize\.py|EXTERNALLY-MANAGED"
 )
+"""The last two are Debian's own, in its Python alone."""
 
 
 def add_python(channel: Channel, interpreter: str) -> str:
