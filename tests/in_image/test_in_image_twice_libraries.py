@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -9,9 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from torch_python import need_torch, torch_python
+
 from reprobuild import in_image
 from reprobuild.in_image.twice import libraries
 from reprobuild.in_image.twice.sources import Sources
+from support.twice import recorded
 
 
 class Kept(Sources):
@@ -144,3 +150,35 @@ def test_a_new_array_counts_where_the_program_itself_makes_it() -> None:
     assert sources.kept == []
     module.empty(3)
     assert [(each["kind"], each["name"]) for each in sources.kept] == [("memory", "numpy.empty")]
+
+
+LAZY = """
+import polars as pl
+
+
+def clean(frame):
+    return frame.lazy().unique()
+
+
+plan = clean(pl.DataFrame({"a": [1, 2, 3]})).with_columns(b=pl.lit(1))
+print(plan.collect().shape)
+print(plan.sort("a").collect().shape)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_of_a_plan_of_polars_the_line_is_told_that_loses_its_order(tmp_path: Path) -> None:
+    need_torch()
+    program, folder = tmp_path / "program.py", tmp_path / "run"
+    program.write_text(LAZY)
+    folder.mkdir()
+    run = recorded(torch_python(), [str(program)])
+    done = run(folder, {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_TRACE": "0-0"}, None)
+    if b"No module named 'polars'" in done.stderr and not os.environ.get("CI"):
+        pytest.skip("the Python with torch has no Polars")
+    assert done.status == 0, done.stderr
+    lines = [line for path in (folder / "records").iterdir() for line in path.read_bytes().splitlines()]
+    records = [json.loads(line) for line in lines if b'"name":"polars.' in line]
+    assert {each["name"] for each in records} == {"polars.LazyFrame.collect"}
+    assert {each["place"][1] for each in records} == {6}

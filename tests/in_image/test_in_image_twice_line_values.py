@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -229,3 +230,35 @@ def test_arrays_tensors_and_their_generators(tmp_path: Path) -> None:
     command = [torch_python(), "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{TORCH}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), sys.executable
+
+
+def test_what_is_made_to_be_read_is_not_taken_for_what_was_read_before() -> None:
+    """A state is gone once it was read, and the next one may have its address."""
+    generators = [[random.Random(1), random.Random(seed), random.Random(3)] for seed in (2, 2, 4)]
+    first, same, other = map(digest, generators)
+    assert first == same != other
+
+
+FRAMES = """
+import sys
+import pandas as pd
+from reprobuild_twice.line_values import digest
+frames = [pd.DataFrame({"a": [1.0, 2.0], "b": [x, 4.0]}) for x in (3.0, 3.0, 5.0)]
+for each in (frames, [frame["b"] for frame in frames], [frame.set_index("b").index for frame in frames]):
+    first, same, other = map(digest, each)
+    print(first == same != other)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_tables_of_pandas_count_by_what_they_hold(tmp_path: Path) -> None:
+    need_torch()
+    (tmp_path / "reprobuild_twice").symlink_to(Path(line_values.__file__).parent)
+    env = {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [torch_python(), "-c", FRAMES], capture_output=True, text=True, env=env, check=False
+    )
+    if "No module named 'pandas'" in done.stderr and not os.environ.get("CI"):
+        pytest.skip("the Python with torch has no pandas")
+    assert done.stdout.split() == ["True"] * 3, done.stderr

@@ -206,10 +206,13 @@ def _owner(node: ast.Call) -> ast.AST:
 
 
 def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Give what is assigned to what, also of ``a, b = c, d``."""
+    """Give what is assigned to what, also of ``a, b = c, d``; asyncio's ``await wait(…)`` gives two sets."""
+    waited = node.value.value if isinstance(node.value, ast.Await) else None
     for target in node.targets:
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             yield from zip(target.elts, node.value.elts)
+        elif isinstance(target, ast.Tuple) and isinstance(waited, ast.Call) and _called(waited) == "wait":
+            yield from ((each, ast.Set(elts=[])) for each in target.elts)
         else:
             yield target, node.value
 

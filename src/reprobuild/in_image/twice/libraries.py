@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import weakref
+from collections import deque
 from typing import Any
 
 from . import time_travel
@@ -32,6 +33,9 @@ _POLARS = {
 }
 
 
+_LAZY = ("group_by", "unique", "join")
+_planned: deque[tuple[str, int, str]] = deque(maxlen=64)
+"""Lines at which plans of Polars' lost their order."""
 _ORDERLESS = re.compile(r"\.(?:group_by|unique|join|sample|shuffle)\(")
 """Methods that give rows in no order, or draw them."""
 
@@ -122,6 +126,10 @@ def _moment(sources: Any, bound: Any, label: str) -> Any:
 
 
 def _polars(sources: Any, module: Any) -> None:
+    plans = getattr(module, "LazyFrame", None)
+    for name in _LAZY:
+        if plans is not None and name in vars(plans):
+            setattr(plans, name, _noted(vars(plans)[name]))
     for kind, names in _POLARS.items():
         owner = getattr(module, kind, None)
         for name in names:
@@ -131,23 +139,39 @@ def _polars(sources: Any, module: Any) -> None:
                 setattr(owner, name, made)
 
 
+def _noted(inner: Any) -> Any:
+    """Keep the line at which a plan of Polars' loses its order."""
+
+    @functools.wraps(inner)
+    def lazily(*arguments: Any, **keywords: Any) -> Any:
+        place = here(1, imports=False)
+        if place[0] and keywords.get("maintain_order") in (None, False, "none"):
+            _planned.append(place)
+        return inner(*arguments, **keywords)
+
+    return lazily
+
+
 def _own_line(_: Any) -> None:
     """Return that the line that calls a method is the one to tell."""
 
 
 def _without_order(_: Any) -> tuple[str, int, str] | None:
-    """Return the line of a chain of calls, which ends with this one, that keeps no order, if one does."""
+    """Return the line of a chain of calls, which ends with this one, that keeps no order, if one does.
+
+    Else the last one at which a plan was made that keeps none.
+    """
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
     try:
         found = statements("".join(linecache.getlines(file))).get(frame.f_lineno or 0)
     except (SyntaxError, ValueError, RecursionError):
-        return None
+        found = None
     for number in range(found.line, found.end + 1) if found else ():
         line = linecache.getline(file, number)
         if _ORDERLESS.search(line) and "maintain_order=True" not in line:
             return file[-300:], number, frame.f_code.co_name
-    return None
+    return _planned[-1] if _planned else None
 
 
 def _groups(sources: Any, module: Any) -> None:

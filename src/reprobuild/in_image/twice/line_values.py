@@ -9,7 +9,9 @@ from __future__ import annotations
 import pickle
 import sys
 import zlib
+from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain, islice
 from typing import Any
 
 from .places import is_users
@@ -21,15 +23,19 @@ SAMPLE = 1 << 16
 """Bytes of an array that are read whole; of a larger one three such pieces and every so many elements."""
 FEW = 8
 """Values of a short sequence."""
-MANY = 64
-"""Numbers and texts of a sequence above which these are read at once."""
+MANY = 1 << 16
+"""Numbers and texts in lists of a list up to which these are read at once."""
 LARGEST = 64 << 20
 """Bytes of a tensor that is looked at."""
 MISSING = object()
 MOST_DUMPS = 100
 """Pickles of objects of one type in a process."""
 _dumped: dict[type, int] = {}
+_reduces: dict[type, bool] = {}
+_slots_of: dict[type, list[str]] = {}
 _SCALARS = (bool, int, float, complex, type(None))
+_LEAVES = frozenset((*_SCALARS, str, bytes))
+_LISTS = frozenset((list, tuple))
 _TEXT = ("datetime", "decimal", "fractions", "uuid", "pathlib", "ipaddress")
 """Modules whose values say themselves by their text, and have no other state."""
 SMALL = "~"
@@ -117,8 +123,7 @@ def shown(value: Any) -> str:
     if kind.__module__ == "numpy" and hasattr(value, "tobytes"):
         text = repr(value.ravel()[:4].tolist()) if getattr(value, "ndim", 0) else repr(value.item())
         return text[:60]
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
+    if _is_tensor(value):
         try:
             return repr(value.detach().flatten()[:4].tolist())[:60]
         except Exception:  # noqa: BLE001 -- of a type that has no plain values
@@ -178,8 +183,10 @@ def can_be_pickled(value: Any) -> bool:
     home = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch") or is_users(home or "<c>"):
         return False  # of a class of the program's own nothing runs
-    names = {"__reduce__", "__reduce_ex__", "__getstate__"}
-    return any(names & vars(each).keys() for each in kind.__mro__[:-1])
+    if kind not in _reduces:
+        names = {"__reduce__", "__reduce_ex__", "__getstate__"}
+        _reduces[kind] = any(names & vars(each).keys() for each in kind.__mro__[:-1])
+    return _reduces[kind]
 
 
 def held_by(value: Any) -> Any:
@@ -218,7 +225,8 @@ class _Digest:
     def __init__(self) -> None:
         self.hash = blake2b(digest_size=6)
         self._left = MOST_NODES
-        self._seen: set[int] = set()
+        self._seen: dict[int, Any] = {}
+        """By their addresses, which no other value may have meanwhile."""
 
     def add(self, value: Any, depth: int) -> None:
         """Take in a value."""
@@ -232,10 +240,12 @@ class _Digest:
             self.hash.update(b"%s%d:%d" % (kind.__name__.encode(), len(data), zlib.crc32(data)))
         elif self._left <= 0 or depth > DEPTH or is_opaque(value):
             self.hash.update(kind.__qualname__.encode("utf-8", "surrogatepass"))
+        elif kind in _LISTS or kind is dict:
+            self._container(value, kind, depth)
         elif id(value) in self._seen:
             self.hash.update(b"again")
         else:
-            self._seen.add(id(value))
+            self._seen[id(value)] = value
             try:
                 self._inside(value, kind, depth)
             except Exception:  # noqa: BLE001 -- a value of any library's: its type counts
@@ -251,7 +261,7 @@ class _Digest:
             self._tensor(value, depth)
         elif kind in (range, slice) or kind.__module__ in _TEXT:
             self.hash.update(str(value).encode("utf-8", "surrogatepass"))
-        elif kind.__module__.startswith(("pandas.", "polars.")):
+        elif kind.__module__.partition(".")[0] in ("pandas", "polars"):
             self._table(value, kind, depth)
         elif not self._container(value, kind, depth):
             self._object(value, kind, depth)
@@ -259,6 +269,8 @@ class _Digest:
     def _container(self, value: Any, kind: type, depth: int) -> bool:
         if issubclass(kind, dict):
             self.hash.update(b"{%d" % dict.__len__(value))
+            if kind is dict and self._at_once(value, [*value, *value.values()]):
+                return True
             for key, each in dict.items(value):
                 self.add(key, depth + 1)
                 self.add(each, depth + 1)
@@ -266,8 +278,7 @@ class _Digest:
                     break
         elif issubclass(kind, (list, tuple)) or kind.__name__ == "deque":
             self.hash.update(b"[%d" % len(value))
-            if len(value) > MANY and all(type(each) in _SCALARS or type(each) is str for each in value):
-                self.hash.update(b"%d" % zlib.crc32(repr(value).encode("utf-8", "surrogatepass")))
+            if kind in _LISTS and self._at_once(value, value):
                 return True
             for each in value:
                 self.add(each, depth + 1)
@@ -279,6 +290,17 @@ class _Digest:
             self.hash.update(b"<%d %d" % (len(value), total))
         else:
             return False
+        return True
+
+    def _at_once(self, value: Any, held: Sequence[Any]) -> bool:
+        """Take in a container of numbers and texts, or of lists of these, by its text, which C makes."""
+        kinds = set(map(type, held))
+        if not kinds <= _LEAVES:
+            inner = list(islice(chain.from_iterable(held), MANY)) if kinds <= _LISTS else []
+            if not inner or len(inner) == MANY or not _LEAVES.issuperset(map(type, inner)):
+                return False
+            self._left -= len(held)
+        self.hash.update(b"%d" % zlib.crc32(repr(value).encode("utf-8", "surrogatepass")))
         return True
 
     def _object(self, value: Any, kind: type, depth: int) -> None:
@@ -358,8 +380,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _slots(kind: type) -> list[str]:
-    found: list[str] = []
-    for each in kind.__mro__:
-        names = vars(each).get("__slots__", ())
-        found += [names] if isinstance(names, str) else [name for name in names if isinstance(name, str)]
-    return [name for name in found if not name.startswith("__")][:64]
+    if kind not in _slots_of:
+        found: list[str] = []
+        for each in kind.__mro__:
+            names = vars(each).get("__slots__", ())
+            found += [names] if isinstance(names, str) else [name for name in names if isinstance(name, str)]
+        _slots_of[kind] = [name for name in found if not name.startswith("__")][:64]
+    return _slots_of[kind]

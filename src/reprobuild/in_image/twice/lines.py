@@ -73,6 +73,13 @@ class Lines:
         code = frame.f_code
         if event != "call" or code in self._done or not is_users(code.co_filename):
             return None
+        try:
+            return self._begun(frame, code)
+        except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
+            warn(f"a call in {code.co_filename} is not traced", error)
+            return None
+
+    def _begun(self, frame: Any, code: Any) -> Any:
         table = self.table(frame) if code.co_name not in NO_FRAMES else None
         if table is None:
             self._done.add(code)
