@@ -48,6 +48,8 @@ SHARED = "what other processes change meanwhile"
         ("loader = DataLoader(data, in_order=False)", [(1, BATCHES)]),
         ("loader = DataLoader(data, in_order=True)", []),
         ("study.optimize(f, n_trials=9, n_jobs=2)", [(1, TRIALS)]),
+        ("Parallel(n_jobs=2, prefer='threads')(a)", [(1, "threads that share what they work on")]),
+        ("Parallel(n_jobs=2, backend='loky')(a)", []),
         ("study.optimize(f, n_trials=9, n_jobs=1)", []),
         (
             "signal.setitimer(REAL, seconds)\nsignal.setitimer(REAL, 0)",

@@ -34,7 +34,10 @@ def add_python(channel: Channel, interpreter: str) -> str:
         name = path.relative_to(stdlib).as_posix()
         if path.is_file() and not _LEFT_OUT.fullmatch(name):
             files[f"lib/python{minor}/{name}"] = path
-    # Debian's own looks for packages there; its site.py is frozen into the program.
+    # Debian's own installs into folders of its own.
+    sysconfig = (stdlib / "sysconfig.py").read_bytes()
+    files[f"lib/python{minor}/sysconfig.py"] = sysconfig.replace(b"'posix_local'\n", b"'posix_prefix'\n")
+    # It also looks for packages there; its site.py is frozen into the program.
     files[f"lib/python{minor}/dist-packages"] = "site-packages"
     prefixed = [f"lib/python{minor}/prefix.txt"]
     files[prefixed[0]] = PLACEHOLDER.encode()

@@ -120,6 +120,16 @@ def test_one_thread_proves_what_came_before_a_time_limit_ahead_of_a_line_that_th
     assert [each.place.line for each in found.candidates] == [6, 12]
 
 
+def test_what_threads_draw_in_turn_is_the_cause_where_one_thread_repeats() -> None:
+    line = candidate("hint", "threads that share what they work on", 12)
+    ended = candidate("hint", "the order in which tasks end", 14)
+    runs = Runs({0})
+    found = confirmed(supposed(DRAW, line, ended), runs, 4)
+    assert found.candidates == (DRAW, line, ended)
+    assert found.remedy is known_causes.SHARED_GENERATOR
+    assert [trial.repeats for trial in found.trials] == [False, True]
+
+
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])
 def test_what_a_hint_says_is_tried(hint: str) -> None:
     line = ProgramLine("train.py", 3, "main", "")

@@ -100,16 +100,30 @@ def suspects(cause: Cause) -> list[Suspect]:
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
-    names = [each.name for each in cause.candidates if each.kind == "hint"]
-    threads = "threads" if cause.kind in ("race", "operation") else ""
-    for name in (threads, *names):
-        one = _of_hint(name)
-        if one is not None and one not in found:
-            proven = [c for c in cause.candidates if c.name == name]
-            if _THREADS in one.pins:  # what came in time, where the program waits for others for some time
-                proven = [*(c for c in cause.candidates if c.kind == "timeout"), *proven]
-            found.append(replace(one, candidates=tuple(proven)))
+    found += _of_hints(cause, given)
     return sorted(found, key=_seldom)
+
+
+def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
+    """Return what the program's text, or a race, makes suspect."""
+    found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
+    names = [each.name for each in cause.candidates if each.kind == "hint"]
+    for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
+        one = _of_hint(name)
+        if one is None:
+            continue
+        before = found[one.pins].candidates if one.pins in found else ()
+        lines = [each for each in cause.candidates if each.name == name and each not in before]
+        found[one.pins] = replace(found.get(one.pins, one), candidates=(*before, *lines))
+    threads = found.get((_THREADS,))
+    if threads is not None:
+        # What came in time, where the program waits for others for some time, or what these draw in turn.
+        waits = [each for each in cause.candidates if each.kind == "timeout"]
+        drawn = [each for each in given if each.kind == "draw"]
+        remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
+        proven = (*waits, *drawn, *threads.candidates)
+        found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
+    return list(found.values())
 
 
 def _seldom(suspect: Suspect) -> bool:

@@ -139,6 +139,11 @@ THREADS = Remedy(
     "let one thread do this, or join the threads and add up their results in a fixed order",
     "the trace of both runs",
 )
+SHARED_GENERATOR = Remedy(
+    "threads draw from one generator, and which of them comes first is another one in each run",
+    "give each thread or task a generator of its own, seeded by its number (numpy.random.SeedSequence.spawn)",
+    "NumPy's documentation of parallel random number generation",
+)
 FLOW = Remedy(
     "the program took another branch, or went through something in another order",
     "follow this line back: a set's order, a dictionary filled by threads, or a time limit decides it",

@@ -163,6 +163,8 @@ def _of_call(
         yield node.lineno, BATCHES
     if name == "optimize" and named_values.get("n_jobs", 1) not in (0, 1):
         yield node.lineno, TRIALS
+    if name == "Parallel" and {"threading", "threads", "sharedmem"} & {*map(str, named_values.values())}:
+        yield node.lineno, "threads that share what they work on"
     if name in ("setitimer", "alarm") and node.args and getattr(node.args[-1], "value", 1) != 0:
         yield node.lineno, TIMER
     if name in _SEEDED and not node.args and not node.keywords:

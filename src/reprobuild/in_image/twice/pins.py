@@ -360,6 +360,7 @@ def install(watcher: Watcher) -> None:
             "concurrent.futures", _single(("ThreadPoolExecutor", "ProcessPoolExecutor"), "max_workers")
         )
         watcher.after("multiprocessing.pool", _single(("Pool", "ThreadPool"), "processes"))
+        watcher.after("joblib.parallel", _single(("Parallel",), "n_jobs"))
         watcher.after("threading", _one_by_one)
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     if "batches" in pins.places:
