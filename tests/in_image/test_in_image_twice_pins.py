@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -15,6 +17,7 @@ import pytest
 
 from reprobuild.in_image.twice import pins
 from reprobuild.in_image.twice.pins import Pins, vary_listings
+from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.recorded_run import HowToRun, between, run_once
 from support.twice import PROGRAMS, recorded, scratch_below
 
@@ -157,3 +160,50 @@ def test_what_a_program_prints_of_a_frozen_clock_is_a_time_still(tmp_path: Path)
     runs = [run_once(run, settings, HowToRun(), scratch_below(tmp_path)) for _ in range(2)]
     assert runs[0].stdout != runs[1].stdout
     assert between(*runs)[:2] == (None, [])
+
+
+SCRIPT = """
+seq 40 | sort -R | head -n 3
+seq 40 | shuf -n 3
+seq 12 | xargs -P 4 -n 1 sh -c 'test $(($0 % 4)) = 1 && sleep 0.1; echo $0'
+"""
+
+
+def test_commands_of_a_shell_script_are_pinned_though_no_python_starts_them(tmp_path: Path) -> None:
+    (tmp_path / "program.sh").write_text(SCRIPT)
+    run = recorded("/bin/sh", [str(tmp_path / "program.sh")])
+    settings = Suspect("", (("commands", 0, ""),)).settings
+    given = {"REPROBUILD_TWICE_EVERY": "1"}
+    one, other = (
+        run_once(run, {**given, **settings}, HowToRun(), scratch_below(tmp_path)).stdout for _ in range(2)
+    )
+    assert one[:18] == other[:18]
+    assert one[6:18] == tuple(map(str, range(1, 13)))
+    as_they_are = run_once(run, given, HowToRun(), scratch_below(tmp_path)).stdout
+    assert as_they_are[:6] != one[:6]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-P 2 -n 1 echo a",
+        "-P2 -I X echo -P X -n",
+        "-n 2 -P 4 echo",
+        "--max-procs=3 -r -d , echo a b",
+        "-0 --max-procs 3 echo",
+        "",
+        "-n1",
+    ],
+)
+def test_xargs_is_told_all_but_how_many_run_at_once(words: str, tmp_path: Path) -> None:
+    real = shutil.which("xargs")
+    assert real is not None
+    ours = tmp_path / "xargs"
+    ours.write_text(f"#!/bin/sh\n{pins._COMMANDS['xargs'].format(real)}\n")
+    ours.chmod(0o755)
+    found = [
+        subprocess.run([str(each), *words.split()], input=b"1 'x y'\n2,3\n", capture_output=True, check=False)
+        for each in (real, ours)
+    ]
+    one, other = [(each.returncode, sorted(each.stdout.split())) for each in found]
+    assert one == other

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 
-from reprobuild.engines.twice_mounts import environment, recorder_files
+from reprobuild.engines.twice_mounts import environment, launched, recorder_files
 from reprobuild.twice.recorded_run import RECORDS, Comparison, HowToRun, RanProgram, RecordedRun
 from reprobuild.twice.runs import compare_runs
 
@@ -56,6 +56,7 @@ def recorded(
     def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
         site = folder / "site"
         site.mkdir()
+        starts = str(python) if Path(python).name.startswith("python") else "python3"
         (site / "reprobuild_twice").mkdir()
         for name, content in recorder_files(settings).items():
             (site / "reprobuild_twice" / name).write_bytes(content)
@@ -79,7 +80,7 @@ def recorded(
             )
         try:
             done = subprocess.run(
-                [str(python), *argv],
+                launched([str(python), *argv], settings, starts),
                 cwd=folder / "out",
                 env=variables,
                 capture_output=True,

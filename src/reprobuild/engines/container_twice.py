@@ -74,10 +74,11 @@ def recorded(
     site = twice_mounts.labelled_site(image.labels)
     folders = [bind for bind in how.binds if bind.writable and bind.source.is_dir()]
     files = [bind for bind in how.binds if bind.writable and not bind.source.is_dir()]
-    command = twice_mounts.with_init(argv, site)
 
     def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
         variables = {**how.env, **settings, "REPROBUILD_TWICE": twice_mounts.IN_CONTAINER}
+        started = twice_mounts.launched(argv, settings, site and twice_mounts.PYTHON)
+        command = twice_mounts.with_init(started, site)
         written = [(folder / "changed", "/")]
         with (
             begin() as engine,

@@ -37,7 +37,7 @@ from .cdi import GpuAccess
 from .gpu import gpu_access, gpu_missing, misfit
 from .passwd import user_of
 from .protocols import EngineName, RunOptions, WriteContext, require_gpu
-from .twice_mounts import IN_CONTAINER, environment, recorder_binds
+from .twice_mounts import IN_CONTAINER, PYTHON, environment, launched, recorder_binds, site_packages
 
 
 class OciEngine:
@@ -138,7 +138,7 @@ class OciEngine:
                 recorder = recorder_binds(folder, layers, env)
                 task = self._task(
                     image,
-                    argv,
+                    launched(argv, settings, site_packages(layers) and PYTHON),
                     replace(options, env=environment(env), binds=[*own, *recorder]),
                     folder,
                     layers,

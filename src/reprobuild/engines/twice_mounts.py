@@ -26,6 +26,7 @@ from ..oci.tar_fields import LayerRefused, number
 from ..oci.tar_reader import Entry, Readable, Reader
 from ..render.labels import LABEL
 from ..request.image_layout import SITE_PREFIX
+from ..twice.experiments import LAUNCH
 from ..twice.line_records import VALUES
 from ..twice.recorded_run import RECORDS
 from ..twice.written import is_left_out
@@ -47,6 +48,9 @@ SETTINGS = "settings"
 VARIABLES = "REPROBUILD_TWICE"
 """What the names of the recorder's variables begin with."""
 PATH_FILE = b"import reprobuild_twice\n"
+PYTHON = f"{SITE_PREFIX}/bin/python3"
+"""The environment's, in an image."""
+_LAUNCHER = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
 VIEWS = "/views"
 """Where a container that is never started has the views of bound folders."""
 _MTIME = 315532800
@@ -61,6 +65,11 @@ def recorder_files(env: Mapping[str, str]) -> dict[str, bytes]:
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a program gets; some of the recorder's are in its file alone."""
     return {name: value for name, value in env.items() if name != VALUES}
+
+
+def launched(argv: Sequence[str], env: Mapping[str, str], python: str | None) -> list[str]:
+    """Return a command, started by a Python with the recorder where the run's variables ask for that."""
+    return [python, "-c", _LAUNCHER, *argv] if python and LAUNCH in env else list(argv)
 
 
 def recorder_binds(folder: Path, layers: Sequence[Path], env: Mapping[str, str]) -> list[Bind]:
@@ -105,7 +114,7 @@ def with_init(argv: Sequence[str], site: str | None) -> list[str]:
     """Return a command started by the image's Python, where it has one; see in_image/init.py."""
     if site is None:
         return list(argv)
-    return [f"{SITE_PREFIX}/bin/python3", "-I", "-S", "-c", assets.in_image("init.py").decode(), *argv]
+    return [PYTHON, "-I", "-S", "-c", assets.in_image("init.py").decode(), *argv]
 
 
 def recorder_tar(site: str | None, files: Iterable[Bind], env: Mapping[str, str]) -> bytes:

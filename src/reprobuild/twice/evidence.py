@@ -153,7 +153,7 @@ class Evidence:
                 if kind == "pool workers":  # which of them gets a task is not the program's choice
                     found.setdefault(name, (kind, 0))
                     continue
-                if kind in ("process numbers", "ports"):
+                if kind in ("process numbers", "parents' process numbers", "ports"):
                     found.setdefault(name, (kind, number))
                     continue
                 for length in range(SHORTEST, len(whole) + 1):

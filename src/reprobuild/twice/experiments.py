@@ -39,6 +39,9 @@ GENERATORS = {
 MOST_ALONE = 4
 """Clocks of several that are each frozen alone."""
 _THREADS = ("threads", 0, "")
+_COMMANDS = ("commands", 0, "")
+LAUNCH = "REPROBUILD_TWICE_LAUNCH"
+"""The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     **dict.fromkeys(("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
@@ -67,7 +70,8 @@ class Suspect:
         if not self.pins:
             return dict(self.variables)
         text = "\n".join(f"{kind}\t{line}\t{file}" for kind, line, file in self.pins)
-        return {"REPROBUILD_TWICE_PIN": text, **(ONE_THREAD if _THREADS in self.pins else {})}
+        threads = ONE_THREAD if _THREADS in self.pins else {}
+        return {"REPROBUILD_TWICE_PIN": text, **threads, **({LAUNCH: "1"} if _COMMANDS in self.pins else {})}
 
 
 def suspects(cause: Cause) -> list[Suspect]:
@@ -79,10 +83,13 @@ def suspects(cause: Cause) -> list[Suspect]:
         if each.kind == "clock" and each is clocks[0]:
             found.append(_of_clocks(clocks))
         elif each.name.endswith(" in a command"):
-            if each.name.startswith(("shuf", "sort")):
-                what = f"a fixed source of random bytes for shuf and sort, as at {each.place}"
+            if each.name.startswith(("shuf", "sort", "xargs")):
+                fixed = "a fixed source of random bytes for shuf and sort"
+                told = "one process at a time of xargs" if each.name.startswith("xargs") else fixed
                 remedy = known_causes.of_source(each.kind, each.name)
-                found.append(Suspect(what, (("commands", 0, ""),), (each,), remedy, faithful=False))
+                found.append(
+                    Suspect(f"{told}, as at {each.place}", (_COMMANDS,), (each,), remedy, faithful=False)
+                )
         elif each.kind in _LINES:
             remedy = known_causes.of_source(each.kind, each.name)
             if is_seed(each) and not is_unseeded(each):

@@ -82,10 +82,9 @@ def stays(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
 
     Whole numbers may be the milliseconds of a second, which are as large by any clock.
     """
-    low, high = _together(pair)
-    found = [_range(text) for _, text in grown]
-    alike = all(b * _LONGER >= low and a <= high * _LONGER for a, b in found)
-    return bool(found) and alike and _has_parts(pair) and not _is_longer(pair, grown)
+    found = _Growth.of(pair, grown)
+    alike = all(b * _LONGER >= found.low and a <= found.high * _LONGER for _, a, b in found.grown)
+    return bool(found.grown) and alike and found.has_parts and not found.is_longer
 
 
 def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
@@ -94,38 +93,61 @@ def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
     A time is as many times as long by a faster clock, a number in a time as many times as small; what is
     computed with a time in another way grows otherwise, and a result does not.
     """
-    low, high = _together(pair)
-    if not grown or not math.isfinite(high):
+    found = _Growth.of(pair, grown)
+    texts = (*pair, *(text for _, text in grown))
+    if not grown or not math.isfinite(found.high):
         return False
-    if all(":" in text for text in (*pair, *(text for _, text in grown))) and _is_moment(pair, grown):
+    if all(":" in text for text in texts) and _is_moment(pair, grown):
         return True
-    found = [(times, *_range(text)) for times, text in grown]
     # A whole number may count what was done each time that a while was over, or until one was: a result.
-    large = _has_parts(pair) or low >= _LEAST_WHOLE
-    if large and _is_longer(pair, grown) and max(a for _, a, _ in found) >= high * _LEAST:
+    large = found.has_parts or found.low >= _LEAST_WHOLE
+    if large and found.is_longer and max(a for _, a, _ in found.grown) >= found.high * _LEAST:
         return True
-    if low <= 0 or not all("." in text for text in (*pair, *(text for _, text in grown))):
-        return False
-    fewer = all(b * times * _LONGER >= low and a * times <= high * _LIKE for times, a, b in found)
-    return fewer and all(0 < b * _LEAST <= low for _, _, b in found)
+    return all("." in text for text in texts) and found.is_fewer
 
 
-def _is_longer(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
-    """Return whether a number may be as many times as large as clocks are faster."""
-    low, high = _together(pair)
-    found = [(times, *_range(text)) for times, text in grown]
-    (times, least, _), (more, _, most) = found[0], found[-1]
-    grows = most * _LIKE >= least * more / times
-    return grows and all(b * _LIKE >= low * times and a <= high * times * _LONGER for times, a, b in found)
+@dataclass(frozen=True)
+class _Growth:
+    """What a number is at least and at most, in runs as they are and in those with faster clocks."""
 
+    low: float
+    high: float
+    grown: Sequence[tuple[int, float, float]]
+    """How many times as fast, and what it was at least and at most."""
+    has_parts: bool
+    """Whether it is written with a part of a unit."""
 
-def _has_parts(pair: Sequence[str]) -> bool:
-    return all("." in text or ":" in text for text in pair)
+    @classmethod
+    def of(cls, pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> _Growth:
+        """Return what texts mean. Of one number all have as many decimals, but for zeros at the end."""
+        many = max(len(text.partition(".")[2]) for text in (*pair, *(text for _, text in grown)))
+        ranges = [_range(text, many) for text in pair]
+        return cls(
+            low=min(low for low, _ in ranges),
+            high=max(high for _, high in ranges),
+            grown=[(times, *_range(text, many)) for times, text in grown],
+            has_parts=all("." in text or ":" in text for text in pair),
+        )
 
+    @property
+    def is_longer(self) -> bool:
+        """Whether it may be as many times as large as clocks are faster."""
+        (times, least, _), (more, _, most) = self.grown[0], self.grown[-1]
+        grows = most * _LIKE >= least * more / times
+        fit = (
+            b * _LIKE >= self.low * faster and a <= self.high * faster * _LONGER
+            for faster, a, b in self.grown
+        )
+        return grows and all(fit)
 
-def _together(pair: Sequence[str]) -> tuple[float, float]:
-    ranges = [_range(text) for text in pair]
-    return min(low for low, _ in ranges), max(high for _, high in ranges)
+    @property
+    def is_fewer(self) -> bool:
+        """Whether it is as many times as small as clocks are faster."""
+        fit = (
+            b * times * _LONGER >= self.low and a * times <= self.high * _LIKE and 0 < b * _LEAST <= self.low
+            for times, a, b in self.grown
+        )
+        return self.low > 0 and all(fit)
 
 
 def _is_moment(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
@@ -141,11 +163,17 @@ def _is_moment(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
     return clear and max(rates) <= _LIKE * min(rates)
 
 
-def _range(text: str) -> tuple[float, float]:
-    if ":" not in text:
+def _range(text: str, decimals: int) -> tuple[float, float]:
+    """Return what a text with so many decimals, some of them zeros that are left out, may stand for."""
+    if ":" in text:
+        half = 10.0 ** -len(text.partition(".")[2])
+        return max(0.0, seconds_of(text) - half), seconds_of(text) + half
+    if not text.replace(".", "", 1).isdigit():  # it has an exponent
         return printed_range(text)
-    half = 10.0 ** -len(text.partition(".")[2])
-    return max(0.0, seconds_of(text) - half), seconds_of(text) + half
+    own = len(text.partition(".")[2])
+    decimals = own if own > 1 and text.endswith("0") else decimals  # else it would be left out
+    value, half = float(text), 0.5 * 10.0 ** -min(decimals, 300)
+    return value - half * 1.000001, value + half * 1.000001
 
 
 def _numbers(line: str) -> list[str]:

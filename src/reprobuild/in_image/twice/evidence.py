@@ -34,6 +34,8 @@ _RUN_NAMES = {
     "coolname.impl": ("generate_slug",),
 }
 """What draws a name for a run, of words or digits."""
+_SMALL = 999
+"""Numbers of processes up to this may be results, too."""
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
@@ -392,6 +394,8 @@ def install(watcher: Watcher) -> None:
     _measure(time, CLOCKS, instant=True, faster=faster)
     _measure(time, USED, faster=faster)
     _measure(os, ("times", "getloadavg"), faster=faster)
+    if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
+        _add("parents' process numbers", f"{parent}")
     _name(os, "getpid", "process numbers")
     _name(os, "getppid", "process numbers")
     for name in ("_exit", "execv", "execve"):

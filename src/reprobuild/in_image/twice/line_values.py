@@ -202,6 +202,7 @@ def is_opaque(value: Any) -> bool:
     kind = type(value).__name__
     return isinstance(value, type) or kind in (
         *("module", "function", "builtin_function_or_method", "method", "method-wrapper", "ufunc"),
+        "cython_function_or_method",
         *("_ArrayFunctionDispatcher", "method_descriptor", "wrapper_descriptor", "classmethod_descriptor"),
     )
 

@@ -247,20 +247,43 @@ def _fix_addresses() -> None:
             os.execv(sys.executable, [sys.executable, *argv[1:]])  # noqa: S606 -- the same program
 
 
+_DRAWN = 'exec {} --random-source=/dev/zero "$@"'
+_COMMANDS = {
+    "shuf": _DRAWN,
+    "sort": _DRAWN,
+    # Its own options come first, up to the command; -P is left out of them.
+    "xargs": """n=$#
+while [ $n -gt 0 ]; do
+  n=$((n - 1)) word=$1
+  shift
+  case $word in
+  -P | --max-procs) n=$((n - 1)) && shift && continue ;;
+  -P* | --max-procs=*) continue ;;
+  -[nILsdaE] | --arg-file | --delimiter) set -- "$@" "$word" "$1" && shift && n=$((n - 1)) && continue ;;
+  esac
+  set -- "$@" "$word"
+  case $word in -*) ;; *) break ;; esac
+done
+while [ $n -gt 0 ]; do set -- "$@" "$1" && shift && n=$((n - 1)); done
+exec {} "$@" """,
+}
+"""What each becomes that draws, or whose output is in the order in which processes end."""
+
+
 def _fix_commands() -> None:
-    """Let shuf and sort draw the same in each run, by programs of that name that come first in the path."""
+    """Let commands give the same in each run, by programs of that name that come first in the path."""
     folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
     path = os.environ.get("PATH", os.defpath)
     if os.path.isdir(folder):  # noqa: PTH112 -- pathlib is not imported for this
         return
     os.makedirs(folder)  # noqa: PTH103 -- as above
-    for name in ("shuf", "sort"):
+    for name, started in _COMMANDS.items():
         found = next(
             (f"{each}/{name}" for each in path.split(":") if os.access(f"{each}/{name}", os.X_OK)), ""
         )
         if found:
             with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
-                file.write(f'#!/bin/sh\nexec {found} --random-source=/dev/zero "$@"\n')
+                file.write(f"#!/bin/sh\n{started.format(found)}\n")
             os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
     os.environ["PATH"] = f"{folder}:{path}"
 

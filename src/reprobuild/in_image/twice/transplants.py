@@ -15,7 +15,10 @@ from typing import Any
 from . import line_values as values
 
 MOST_OBJECTS = 5000
-_PLAIN = (bool, int, float, complex, str, bytes, bytearray, type(None), list, tuple, dict, set, frozenset)
+_PLAIN = (
+    *(bool, int, float, complex, str, bytes, bytearray, type(None), type(...)),
+    *(list, tuple, dict, set, frozenset, slice, range),
+)
 _BY_VALUE = (
     "numpy",
     "pandas",
