@@ -96,6 +96,7 @@ TESTED_AS_A_WHOLE = {
     "in_image/twice/batch_rows.py": "twice/test_twice_batch.py",
     "in_image/twice/batch_trace.py": "twice/test_twice_batch.py",
     "in_image/twice/digests.py": _RECORDER,
+    "in_image/twice/drawn_names.py": "twice/test_twice_text_differences.py",
     "in_image/twice/evidence.py": _RECORDER,
     "in_image/twice/handovers.py": "twice/test_twice_handovers.py",
     "in_image/twice/serializers.py": "twice/test_twice_text_differences.py",

@@ -22,6 +22,7 @@ from support.twice import compared
         (("0.0", "0.1"), ("4.1", "44.9")),  # too short for its digits
         (("0.0", "0.001"), ("0.04", "0.419")),  # rounded to three decimals
         (("312", "355"), ("32115", "308020")),  # whole milliseconds
+        (("49", "12"), ("3104", "27002")),
         (("1:03", "1:04"), ("1:44:11", "17:41:00")),
         (("812.34", "790.11"), ("8.71", "0.80")),  # steps a second
         (("14:05", "14:06"), ("14:46", "21:01")),  # a time of day that is yet to come

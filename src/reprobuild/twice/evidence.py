@@ -42,6 +42,8 @@ _MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it, and whether it may be another number."""
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
+_THREADS = "threads' "
+"""Before the kind of a name that another thread than the main one drew."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +149,16 @@ class Evidence:
     def parts(self) -> Mapping[str, tuple[str, int]]:
         """Each drawn name and its beginnings and ends → its kind and number among those."""
         found: dict[str, tuple[str, int]] = {}
-        for kind, names in self.names.items():
-            for number, name in enumerate(names):
-                whole = name.replace("-", "") if kind == "uuids" else name
-                if kind == "pool workers":  # which of them gets a task is not the program's choice
-                    found.setdefault(name, (kind, 0))
+        # Those last of which a UUID may be made.
+        for kind, names in sorted(self.names.items(), key=lambda each: each[0] == "drawn numbers"):
+            drawn = kind.removeprefix(_THREADS)
+            # Which thread draws first, and which worker gets a task, is not the program's choice, nor how
+            # many numbers are drawn until one fits.
+            by_turn = drawn == kind and kind not in ("pool workers", "drawn numbers")
+            for at, name in enumerate(names):
+                whole, number = name.replace("-", "") if drawn == "uuids" else name, at if by_turn else 0
+                if kind == "pool workers":
+                    found.setdefault(name, (kind, number))
                     continue
                 if kind in ("process numbers", "parents' process numbers", "ports"):
                     found.setdefault(name, (kind, number))
@@ -159,7 +166,7 @@ class Evidence:
                 for length in range(SHORTEST, len(whole) + 1):
                     found.setdefault(whole[:length], (kind, number))
                     found.setdefault(whole[-length:], (kind, number))
-                if kind == "uuids" and re.fullmatch("[0-9a-f]{32}", whole):
+                if drawn == "uuids" and re.fullmatch("[0-9a-f]{32}", whole):
                     decimal = str(int(whole, 16))
                     for length in range(_SHORTEST_DECIMAL, len(decimal) + 1):
                         found.setdefault(decimal[:length], (kind, number))

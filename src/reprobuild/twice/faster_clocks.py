@@ -22,7 +22,7 @@ _LIKE, _LONGER = 10.0, 20.0
 """How many times as short and as long the same may take in another run, on a busy machine."""
 _LEAST = 20.0
 """How many times as large a time has to become at least."""
-_LEAST_WHOLE = 100
+_LEAST_WHOLE = 9.5
 """Whole milliseconds and the like that are taken for a time."""
 _NUMBER = re.compile(
     r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"

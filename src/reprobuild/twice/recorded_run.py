@@ -32,6 +32,8 @@ Say = Callable[[str], None]
 MOST_LINES = 100_000
 PATIENCE = 5
 """How many times as long as the program an experiment may take."""
+PACE = "REPROBUILD_TWICE_PACE"
+"""The setting of a run with faster clocks."""
 _STREAMS = ("standard output", "standard error")
 
 
@@ -186,7 +188,7 @@ def faster_runs(
     found = []
     for times in PACES:
         say(f"a run with clocks {times} times as fast, which shows what is a time")
-        settings = {**recorder_settings(how), "REPROBUILD_TWICE_PACE": f"{times}"}
+        settings = {**recorder_settings(how), PACE: f"{times}"}
         try:
             one = run_once(run, settings, patient(how, runs), scratch)
         except RepeatError:
@@ -229,16 +231,19 @@ def run_in(run: RecordedRun, settings: Mapping[str, str], how: HowToRun, folder:
     """Run as `run_once` does, in a folder that stays. Raises as it does."""
     began, start = time.time(), time.monotonic()
     ran = run(folder, settings, how.seconds)
-    return read_run(ran, how, folder, (began, time.monotonic() - start))
+    faster = int(settings.get(PACE, 1))
+    return read_run(ran, how, folder, (began, time.monotonic() - start), faster=faster)
 
 
-def read_run(ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, float]) -> ProgramRun:
+def read_run(
+    ran: RanProgram, how: HowToRun, folder: Path, clock: tuple[float, float], *, faster: int = 1
+) -> ProgramRun:
     """Read the output of a run from its folder; ``clock``: its start and its duration in seconds.
 
-    Raises `RepeatError`.
+    ``faster``: how many times as fast its own clocks ran. Raises `RepeatError`.
     """
     began, seconds = clock
-    evidence = read_evidence(folder / RECORDS, began, began + seconds)
+    evidence = read_evidence(folder / RECORDS, began, began + seconds * faster)
     files: list[WrittenFile] = []
     cached: dict[str, str] = {}
     for place, destination in ran.written:

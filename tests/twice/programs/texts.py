@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, tzinfo
 
 
@@ -44,6 +45,10 @@ def names():
     print("run", run[:8], "at", tempfile.mkdtemp(prefix="job-"), object())
     print(uuid.uuid4(), 0.5)
     print("experiment", str(uuid.uuid4().int)[-18:])
+    print("session", f"{random.SystemRandom().randrange(16**6):06x}", os.urandom(5).hex())
+    with ThreadPoolExecutor(4) as pool:  # which of them draws first is another one in each run
+        for task in [pool.submit(uuid.uuid4) for _ in range(20)]:
+            print("task", task.result())
 
 
 def clocks():

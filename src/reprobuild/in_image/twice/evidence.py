@@ -13,7 +13,8 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import gpu_states, measured, pace, printed, serializers, time_travel, writers
+from . import drawn_names, gpu_states, measured, pace, printed, serializers, time_travel, writers
+from .drawn_names import Instead
 from .watching import Watcher, warn
 from .writing import identity
 
@@ -21,7 +22,6 @@ TYPE_CHECKING = False  # importing typing costs milliseconds at the start of eve
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_NAMES = 2000
 FORMAT = 3
 CLOCKS = tuple(
     name + suffix for name in ("time", "perf_counter", "monotonic", "clock_gettime") for suffix in ("", "_ns")
@@ -29,36 +29,6 @@ CLOCKS = tuple(
 USED = tuple(name + suffix for name in ("process_time", "thread_time") for suffix in ("", "_ns"))
 """Clocks that begin with the program: what they show is a duration."""
 _STATISTICS = ("mean", "fmean", "stdev", "pstdev", "variance", "pvariance", "geometric_mean", "harmonic_mean")
-_RUN_NAMES = {
-    "mlflow.utils.name_utils": ("_generate_random_name", "_generate_unique_integer_id"),
-    "coolname.impl": ("generate_slug",),
-}
-"""What draws a name for a run, of words or digits."""
-_SMALL = 999
-"""Numbers of processes up to this may be results, too."""
-_names: dict[str, list[str]] = {}
-_drawn: list[str] = []
-"""Single characters that the system's generator chose."""
-
-
-def _add(kind: str, text: str) -> None:
-    found = _names.setdefault(kind, [])
-    if len(found) < MOST_NAMES and text[:200] not in found[-4:]:
-        found.append(text[:200])
-
-
-class _Instead:
-    """Takes the place of a function in C: a class does not bind it, and it is pickled by its name."""
-
-    def __init__(self, inner: Any, act: Any) -> None:
-        functools.update_wrapper(self, inner)
-        self._inner, self._act = inner, act
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self._act(self._inner(*arguments, **keywords))
-
-    def __reduce__(self) -> str:
-        return str(getattr(self, "__name__", ""))
 
 
 def _measure(
@@ -70,7 +40,7 @@ def _measure(
             shown = faster.of(name) if faster is not None else None
             # In C: it is no frame of its own.
             of = functools.partial(measured.of, instant=instant, faster=shown)
-            setattr(owner, name, _measuring(inner, of) if isinstance(owner, type) else _Instead(inner, of))
+            setattr(owner, name, _measuring(inner, of) if isinstance(owner, type) else Instead(inner, of))
 
 
 def _measuring(inner: Any, of: Any) -> Any:
@@ -87,7 +57,7 @@ def _gather(module: Any, names: tuple[str, ...]) -> None:
             setattr(module, name, _Gathering(getattr(module, name)))
 
 
-class _Gathering(_Instead):
+class _Gathering(Instead):
     """Takes the place of a function that makes one number of several."""
 
     def __init__(self, inner: Any) -> None:
@@ -96,49 +66,6 @@ class _Gathering(_Instead):
     def __call__(self, values: Any, *arguments: Any, **keywords: Any) -> Any:
         values = values if isinstance(values, (int, float, list, tuple)) else list(values)
         return measured.gathered(values, self._inner(values, *arguments, **keywords))
-
-
-def _name(owner: Any, name: str, kind: str, shown: Any = str) -> None:
-    inner = getattr(owner, name, None)
-    if inner is None:
-        return
-
-    def act(result: Any) -> Any:
-        _add(kind, shown(result))
-        return result
-
-    def method(*arguments: Any) -> Any:
-        return act(inner(*arguments))
-
-    setattr(owner, name, method if isinstance(owner, type) else _Instead(inner, act))
-
-
-def _secrets(module: Any) -> None:
-    for name in ("token_hex", "token_urlsafe"):
-        _name(module, name, "drawn names")
-    chosen = module.choice
-
-    @functools.wraps(chosen)
-    def choice(sequence: Any) -> Any:
-        result = chosen(sequence)
-        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
-            _drawn.append(result)
-        return result
-
-    module.choice = choice
-
-
-def _socket(module: Any) -> None:
-    inner = module.socket.getsockname
-
-    def getsockname(self: Any) -> Any:
-        result = inner(self)
-        if isinstance(result, tuple) and len(result) > 1:
-            _add("ports", str(result[1]))
-        return result
-
-    module.socket.getsockname = getsockname
-    _name(module, "gethostname", "host names")
 
 
 def _pool(module: Any) -> None:
@@ -353,8 +280,6 @@ def _write() -> None:
             [each.kind, each.file, each.line, each.count, each.first, list(each.last)]
             for each in list(measured.sites.values())  # a thread may write while the program goes on
         ]
-        if _drawn:
-            _add("drawn names", "".join(_drawn)[:200])
         who = identity()
         table = {
             "format": FORMAT,
@@ -363,7 +288,7 @@ def _write() -> None:
             "process": [who["worker"], who["name"], *who["argv"][:4]],
             "zone": -time.timezone,
             "memory": _memory(),
-            "names": {kind: list(names) for kind, names in list(_names.items())},
+            "names": drawn_names.table(),
             "sites": sites,
         }
         path = f"{os.environ['REPROBUILD_TWICE']}/{time.clock_gettime_ns(time.CLOCK_MONOTONIC):020d}"
@@ -394,10 +319,7 @@ def install(watcher: Watcher) -> None:
     _measure(time, CLOCKS, instant=True, faster=faster)
     _measure(time, USED, faster=faster)
     _measure(os, ("times", "getloadavg"), faster=faster)
-    if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
-        _add("parents' process numbers", f"{parent}")
-    _name(os, "getpid", "process numbers")
-    _name(os, "getppid", "process numbers")
+    drawn_names.install(watcher)
     for name in ("_exit", "execv", "execve"):
         _before(os, name)
     _gather(math, ("fsum",))
@@ -406,11 +328,6 @@ def install(watcher: Watcher) -> None:
     watcher.after("resource", functools.partial(_measure, names=("getrusage",), faster=faster))
     watcher.after("psutil", functools.partial(_psutil, faster))
     watcher.after("tracemalloc", functools.partial(_measure, names=("get_traced_memory",), faster=faster))
-    for name in ("uuid1", "uuid4"):
-        watcher.after("uuid", functools.partial(_name, name=name, kind="uuids"))
-    watcher.after("tempfile", lambda module: _name(module._RandomNameSequence, "__next__", "temporary names"))
-    watcher.after("secrets", _secrets)
-    watcher.after("socket", _socket)
     serializers.install(watcher)
     watcher.after("logging", _logging)
     watcher.after("logging.handlers", _listener)
@@ -419,9 +336,6 @@ def install(watcher: Watcher) -> None:
         "asyncio.base_events", lambda module: _measure(module.BaseEventLoop, ("time",), instant=True)
     )
     watcher.after("lightgbm.basic", _lightgbm)
-    for module, names in _RUN_NAMES.items():
-        for name in names:
-            watcher.after(module, functools.partial(_name, name=name, kind="drawn names"))
     watcher.after("torch", functools.partial(_torch, faster))
     writers.install()
     printed.install(watcher)
@@ -432,8 +346,7 @@ def install(watcher: Watcher) -> None:
 def _forget() -> None:
     _writing[:] = [RLock()]  # a thread of the parent's may have had it
     _forked.clear()
-    _names.clear()
-    _drawn.clear()
+    drawn_names.forget()
     measured.sites.clear()
     measured.recent.clear()
     measured.room[:] = [measured.MOST_VALUES]

@@ -1,0 +1,152 @@
+"""Keeps names that a program draws or is given, other ones in each run: of processes, runs, files, ports.
+
+One that another thread than the main one draws has a kind of its own: which of them comes first is not the
+program's choice.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from _thread import get_ident
+
+TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .watching import Watcher
+
+MOST_NAMES = 2000
+_LEAST_BITS = 20
+"""Of a number that is drawn as a name."""
+_MOST_BYTES = 64
+"""Of such a number."""
+_SMALL = 999
+"""Numbers of processes up to this may be results, too."""
+_RUN_NAMES = {
+    "mlflow.utils.name_utils": ("_generate_random_name", "_generate_unique_integer_id"),
+    "coolname.impl": ("generate_slug",),
+}
+"""What draws a name for a run, of words or digits."""
+_BY_TURN = ("uuids", "drawn names", "temporary names")
+"""Kinds that the main thread draws in the same order in each run."""
+_names: dict[str, list[str]] = {}
+_drawn: list[str] = []
+"""Single characters that the system's generator chose."""
+_main = [get_ident()]
+
+
+def add(kind: str, text: str) -> None:
+    """Keep a name."""
+    if kind in _BY_TURN and get_ident() != _main[0]:
+        kind = f"threads' {kind}"
+    found = _names.setdefault(kind, [])
+    if len(found) < MOST_NAMES and text and text[:200] not in found[-4:]:
+        found.append(text[:200])
+
+
+def table() -> dict[str, list[str]]:
+    """Return the names by their kinds."""
+    if _drawn:
+        add("drawn names", "".join(_drawn)[:200])
+    return {kind: list(names) for kind, names in list(_names.items())}
+
+
+def forget() -> None:
+    """Forget those of another process."""
+    _names.clear()
+    _drawn.clear()
+    _main[:] = [get_ident()]
+
+
+class Instead:
+    """Takes the place of a function in C: a class does not bind it, and it is pickled by its name."""
+
+    def __init__(self, inner: Any, act: Any) -> None:
+        functools.update_wrapper(self, inner)
+        self._inner, self._act = inner, act
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the function, and act on what it gives."""
+        return self._act(self._inner(*arguments, **keywords))
+
+    def __reduce__(self) -> str:
+        """Return the name of the function in its module."""
+        return str(getattr(self, "__name__", ""))
+
+
+def watch(owner: Any, name: str, kind: str, shown: Any = str) -> None:
+    """Keep what a function gives as a name of a kind; ``shown`` makes a text of it."""
+    inner = getattr(owner, name, None)
+    if inner is None:
+        return
+
+    def act(result: Any) -> Any:
+        add(kind, shown(result))
+        return result
+
+    def method(*arguments: Any) -> Any:
+        return act(inner(*arguments))
+
+    setattr(owner, name, method if isinstance(owner, type) else Instead(inner, act))
+
+
+def _secrets(module: Any) -> None:
+    for name in ("token_hex", "token_urlsafe"):
+        watch(module, name, "drawn names")
+    chosen = module.choice
+
+    @functools.wraps(chosen)
+    def choice(sequence: Any) -> Any:
+        result = chosen(sequence)
+        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
+            _drawn.append(result)
+        return result
+
+    module.choice = choice
+
+
+def _system_random(module: Any) -> None:
+    """A program may write what the system's generator drew as a number, with any base."""
+    inner = module.SystemRandom.getrandbits
+
+    @functools.wraps(inner)
+    def getrandbits(self: Any, bits: int) -> Any:
+        result = inner(self, bits)
+        if bits >= _LEAST_BITS:
+            add("drawn numbers", f"{result:0{(bits + 3) // 4}x}")
+            add("drawn numbers", f"{result}")
+        return result
+
+    module.SystemRandom.getrandbits = getrandbits
+
+
+def _socket(module: Any) -> None:
+    inner = module.socket.getsockname
+
+    def getsockname(self: Any) -> Any:
+        result = inner(self)
+        if isinstance(result, tuple) and len(result) > 1:
+            add("ports", str(result[1]))
+        return result
+
+    module.socket.getsockname = getsockname
+    watch(module, "gethostname", "host names")
+
+
+def install(watcher: Watcher) -> None:
+    """Watch what is there, and what is imported later."""
+    if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
+        add("parents' process numbers", f"{parent}")
+    watch(os, "getpid", "process numbers")
+    watch(os, "getppid", "process numbers")
+    watch(os, "urandom", "drawn numbers", lambda drawn: drawn.hex() if len(drawn) <= _MOST_BYTES else "")
+    watcher.after("random", _system_random)
+    for name in ("uuid1", "uuid4"):
+        watcher.after("uuid", functools.partial(watch, name=name, kind="uuids"))
+    watcher.after("tempfile", lambda module: watch(module._RandomNameSequence, "__next__", "temporary names"))
+    watcher.after("secrets", _secrets)
+    watcher.after("socket", _socket)
+    for module, names in _RUN_NAMES.items():
+        for name in names:
+            watcher.after(module, functools.partial(watch, name=name, kind="drawn names"))
