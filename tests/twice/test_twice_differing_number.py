@@ -19,8 +19,8 @@ def number(pair: tuple[str, str], *, of_measure: bool = False, line: str = "loss
     [
         (("0.0060", "0.0061"), False, True),
         (("0.0060", "0.0061"), True, False),
-        (("0.12345678", "0.87654321"), False, False),
-        (("0.12345678", "0.9"), False, True),
+        (("0.1234", "0.8765"), False, False),
+        (("0.1234", "0.9"), False, True),
         (("1:02:03.456789", "1:02:03.456788"), False, True),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from .evidence import EXACT
 from .line_forms import NUMBER, said
 from .text_tokens import Token, digits
 
@@ -38,7 +37,7 @@ class DifferingNumber:
     def doubtful(self) -> bool:
         """Whether it may have the digits of a measured number by chance."""
         lasting = any(token.kind == "lasting" for token in self.pair)
-        return not (self.of_measure or self.redrawn) and (self.least < EXACT or lasting)
+        return not (self.of_measure or self.redrawn) and (self.least < _AGAIN or lasting)
 
     @cached_property
     def told(self) -> tuple[str, ...]:

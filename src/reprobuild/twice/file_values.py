@@ -31,7 +31,7 @@ from .text_tokens import digits
 MOST_BYTES = 16 << 20
 """Of all that is in a file."""
 MOST_LINES = 100_000
-_MOST_SCANNED = 1 << 20
+_MOST_SCANNED = 4 << 20
 """Bytes in which measured numbers are looked for."""
 _MOST_NUMBERS = 4096
 """Of an array that is written out."""

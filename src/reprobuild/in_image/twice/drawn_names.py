@@ -130,7 +130,15 @@ def _socket(module: Any) -> None:
             add("ports", str(result[1]))
         return result
 
-    module.socket.getsockname = getsockname
+    accepted = module.socket.accept
+
+    def accept(self: Any) -> Any:
+        result = accepted(self)
+        if isinstance(result[1], tuple) and len(result[1]) > 1:
+            add("ports", str(result[1][1]))
+        return result
+
+    module.socket.getsockname, module.socket.accept = getsockname, accept
     watch(module, "gethostname", "host names")
 
 
