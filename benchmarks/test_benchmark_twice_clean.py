@@ -38,13 +38,17 @@ LEFT = {
     "mmengine_like": "a mean of times that NumPy rounds to a few digits is not followed",
     "wandb_off": "its own file of records has the times, and is compared by its bytes",
     "c07": "transformers warns where the times of two checkpoints are too near",
-    "c10": "torch adds up times that a library's timer measured at one place for several",
-    "c13": "NumPy rounds times of a place that serves several searches to two digits",
-    "c15": "the header of a table of pandas is as wide as the names that MLflow draws",
-    "c18": "Parquet, Feather and DuckDB are compared by their bytes, HTML has a line for each cell",
-    "c19": "a database gives durations of two digits back, each twice and in an order of its own",
+    "c18": "Parquet, Feather and DuckDB are compared by their bytes",
     "c20": "a text in HDF5 of another length moves all that stands behind it",
-    "c23": "a time of day in the future, in whole minutes",
+    "d02": "several processes log in an order of their own, some by more lines than one",
+    "d09": "which worker got how many tasks",
+    "d12": "CatBoost takes its times itself",
+    "d15": "a run's name is drawn from lists of words",
+    "d16": "the last state of a progress bar has a number that grows while it is drawn",
+    "d17": "which worker got which task",
+    "d18": "a pickle of joblib's has dates between its arrays",
+    "d19": "milliseconds of one digit",
+    "d20": "a chart of times",
 }
 """Those that are found guilty, with the reason."""
 
