@@ -506,6 +506,10 @@ for step in range(4):
 os.makedirs("out/deep")
 torch.save(model.state_dict(), "out/deep/last.pt")
 """
+SHUFFLED = """
+seq 99 | sort -R > order.txt
+python3 -c 'print(open("order.txt").read().split())'
+"""
 
 
 def test_a_program_is_run_twice_in_a_team_s_image(
@@ -533,6 +537,15 @@ def test_a_program_is_run_twice_in_a_team_s_image(
     assert found == (True, "/code/train.py"), followed["cause"]
     [line] = [each["line"] for each in followed["cause"]["from_outside"]]
     assert "ctypes.CDLL" in TRAIN.splitlines()[line - 1]
+    (work / "shuffle.sh").write_text(SHUFFLED)
+    drawn = json.loads(
+        bench.run(*where, image, "--", "sh", "shuffle.sh", status=RepeatError.exit_code, env=site.env)[0]
+    )
+    [line] = [each["line"] for each in drawn["cause"]["from_outside"]]
+    assert (drawn["cause"]["proven"], SHUFFLED.splitlines()[line - 1]) == (
+        True,
+        "seq 99 | sort -R > order.txt",
+    )
     assert site.call("volume", "ls", "--quiet") == ""
 
 

@@ -33,6 +33,10 @@ for step in range(start, 4):
     optimizer.step()
     torch.save((step + 1, model.state_dict()), "last.pt")
 """
+SHUFFLED = """
+seq 99 | sort -R > order.txt
+python3 -c 'print(open("order.txt").read().split())'
+"""
 
 
 def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) -> None:
@@ -52,6 +56,13 @@ def test_a_program_in_a_bound_folder(bench: Bench, digest: str, tmp_path: Path) 
     [line] = [each["line"] for each in followed["cause"]["from_outside"]]
     assert "ctypes.CDLL" in PROGRAM.splitlines()[line - 1]
     assert followed["cause"]["proven"]
+    (work / "shuffle.sh").write_text(SHUFFLED)
+    drawn = json.loads(bench.run(*where, NAME, "--", "sh", "shuffle.sh", status=16)[0])
+    [line] = [each["line"] for each in drawn["cause"]["from_outside"]]
+    assert (drawn["cause"]["proven"], SHUFFLED.splitlines()[line - 1]) == (
+        True,
+        "seq 99 | sort -R > order.txt",
+    )
     again = json.loads(bench.run(*where, "--against", str(kept), NAME, "--", "python3", "train.py")[0])
     assert again["holds"]
     resumed = json.loads(bench.run(*where, "--interrupt-at", "2", NAME, "--", "python3", "train.py")[0])

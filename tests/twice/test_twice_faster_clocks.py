@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from reprobuild.twice.faster_clocks import GROWN, PACES, FasterRun, GrownTimes, is_time, stays
+from reprobuild.twice import runs
+from reprobuild.twice.faster_clocks import BY_DIGITS, GROWN, PACES, FasterRun, GrownTimes, is_time, stays
 from reprobuild.twice.recorded_run import Comparison, HowToRun
 from reprobuild.twice.report import verdict
 from support.twice import compared
@@ -95,17 +96,17 @@ def faster(*texts: str) -> list[FasterRun]:
 
 def test_a_line_is_found_by_its_form_and_its_turn() -> None:
     one = ["epoch 1 loss 0.91 took 0.2 s", "saved", "epoch 2 loss 0.71 took 0.3 s"]
-    runs = faster(
+    found = faster(
         "epoch 1 loss 0.91 took 23.1 s\nsaved\nepoch 2 loss 0.71 took 27.0 s",
         "epoch 1 loss 0.91 took 225.1 s\nsaved\nepoch 2 loss 0.71 took 281.7 s",
     )
-    grown = GrownTimes(runs, one, "standard output")
+    grown = GrownTimes(found, one, "standard output")
     other = "epoch 2 loss 0.72 took 0.4 s"
     assert grown.are_times(("0.3", "0.4"), (one[2], other))
     assert not grown.are_times(("0.71", "0.72"), (one[2], other))
     assert grown.are_times(("0.3", "0.4"), (one[2], other + " now")) is None
-    assert GrownTimes(runs, one, "standard error").are_times(("0.3", "0.4"), (one[2], other)) is None
-    fewer = [FasterRun(run.times, {"standard output": run.texts["standard output"][1:]}) for run in runs]
+    assert GrownTimes(found, one, "standard error").are_times(("0.3", "0.4"), (one[2], other)) is None
+    fewer = [FasterRun(run.times, {"standard output": run.texts["standard output"][1:]}) for run in found]
     assert GrownTimes(fewer, one, "standard output").are_times(("0.3", "0.4"), (one[2], other)) is None
 
 
@@ -172,3 +173,31 @@ def test_a_result_beside_such_times_counts(tmp_path: Path, loss: str, draw: str)
 
 def test_faster_clocks_are_an_experiment_that_can_be_refused(tmp_path: Path) -> None:
     assert of_program(tmp_path, "0.25", how=HowToRun(trace=False, experiments=0)).ends
+
+
+def test_a_run_with_faster_clocks_that_is_interrupted_leaves_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faster_runs(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "faster_runs", faster_runs)
+    found = of_program(tmp_path, "0.25", how=HowToRun(vary=("listing",), cost=True))
+    assert (verdict(found), found.stopped, found.cause, found.plain) == (
+        "parts", "it was interrupted", None, None,
+    )  # fmt: skip
+
+
+def test_a_long_program_is_not_run_again_for_the_digits_of_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "LONG", 0)
+    monkeypatch.setattr(runs, "faster_runs", lambda *_: pytest.fail("it was run again"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import time\nbegan = time.perf_counter()\ntime.sleep(0.02)\n"
+        "print(f'{time.perf_counter() - began:.3f}')\n"
+    )
+    found = compared(sys.executable, [str(program)], tmp_path, how=HowToRun(times=4, trace=False))
+    assert verdict(found) in ("text", "repeats")
+    assert {each.kind for each in found.texts} <= {BY_DIGITS}

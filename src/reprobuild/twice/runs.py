@@ -31,6 +31,8 @@ from .search import EARLY, search_cause
 from .text_differences import TextDifference
 from .variations import VARIATIONS
 
+LONG = 600
+"""Seconds of a run from which two more do not check what is known to be a time by its digits alone."""
 MOST_CANDIDATES = 8
 """Number of possible causes that are reported."""
 
@@ -57,11 +59,9 @@ def compare_runs(
         for number in range(how.times):
             say(f"run {number + 1} of {how.times}")
             runs.append(run_once(run, settings, how, scratch))
-    first = _first_other(runs)
-    faster: Sequence[FasterRun] = ()
-    if how.experiments and not how.together and not first.is_sure:
-        faster = faster_runs(run, how, runs, scratch, say)
-        first = _first_other(runs, faster)
+    first, faster, stopped = _with_faster_clocks(run, how, runs, scratch, say)
+    if stopped:
+        how = replace(how, vary=(), cost=False, trace=False)
     varied = ""
     if how.vary and first.parting is None and not first.ends:
         varied, run_varied = _vary(run, how, runs[0], scratch, say, faster=faster)
@@ -79,7 +79,7 @@ def compare_runs(
         runs=runs, other=first.number + 1, parting=first.parting, ends=ends, texts=first.texts,
         ignored=how.ignored, cause=None, traced=0, plain=plain,
         every=int(settings["REPROBUILD_TWICE_EVERY"]) if how.every.isdecimal() else 1,
-        vary=how.vary, varied=varied, faster=faster,
+        vary=how.vary, varied=varied, faster=faster, stopped=stopped,
     )  # fmt: skip
     known(found)
     if not how.trace or (first.parting is None and not ends):
@@ -106,11 +106,6 @@ class _Other:
     doubted: bool
     """Whether some text of any run is known to be a time by its digits alone."""
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether faster clocks have nothing to tell."""
-        return self.parting is not None or not (self.ends or self.doubted)
-
 
 def _first_other(runs: Sequence[ProgramRun], faster: Sequence[FasterRun] = ()) -> _Other:
     """Return the first run that differs from run 0. Results count before text."""
@@ -123,6 +118,22 @@ def _first_other(runs: Sequence[ProgramRun], faster: Sequence[FasterRun] = ()) -
         if found and not texts:
             other, texts = number, found
     return _Other(other, None, [], texts, doubted)
+
+
+def _with_faster_clocks(
+    run: RecordedRun, how: HowToRun, runs: Sequence[ProgramRun], scratch: Scratch, say: Say
+) -> tuple[_Other, Sequence[FasterRun], str]:
+    """Return what differs, what runs with faster clocks wrote if they were needed, and why these stopped."""
+    first = _first_other(runs)
+    short = max(each.seconds for each in runs) <= LONG
+    unsure = first.parting is None and (first.ends or (first.doubted and short))
+    if not unsure or not how.experiments or how.together:
+        return first, (), ""
+    try:
+        faster = faster_runs(run, how, runs, scratch, say)
+    except KeyboardInterrupt:
+        return first, (), "it was interrupted"
+    return _first_other(runs, faster), faster, ""
 
 
 def _vary(
