@@ -47,14 +47,15 @@ def test_a_time_between_two_events_and_the_free_memory_are_told_with_their_lines
 def test_what_is_measured_is_followed_into_text() -> None:
     torch = stand_in()
 
-    def followed(owner: Any, names: tuple[str, ...]) -> None:
+    def followed(owner: Any, names: tuple[str, ...], faster: Any = None) -> None:
         for name in names:
             inner = getattr(owner, name, None)
             if inner is not None:
-                setattr(owner, name, lambda *given, inner=inner: measured.of(inner(*given)))
+                setattr(owner, name, lambda *given, inner=inner: measured.of(inner(*given), faster=faster))
 
-    gpu_states.measure(followed, torch)
-    assert type(torch.cuda.Event().elapsed_time(None)) is measured.Float
+    gpu_states.measure(followed, torch, lambda value: 1000 * value)
+    assert type(took := torch.cuda.Event().elapsed_time(None)) is measured.Float
+    assert (float(took), *torch.cuda.mem_get_info()) == (12500, 5, 7)  # what is free is as it is
     assert [type(each) for each in torch.cuda.mem_get_info()] == [measured.Int, measured.Int]
 
 

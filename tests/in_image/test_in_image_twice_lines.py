@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from reprobuild.in_image.twice.lines import Lines
 from reprobuild.twice.line_records import RETURNED, LineRecord, LineStream, read_lines
 from reprobuild.twice.recorded_run import RECORDS, RanProgram
 from support.twice import recorded
@@ -130,3 +131,15 @@ def test_a_program_goes_on_as_it_would(program: str, tmp_path: Path) -> None:
 def test_a_statement_that_runs_again_and_again_is_recorded_a_thousand_times(tmp_path: Path) -> None:
     _, streams = traced(tmp_path, "x = 1\nfor i in range(5000):\n    x += i\nlast = x\n")
     assert [len(record(streams, line)) for line in (3, 4)] == [1000, 1]
+
+
+def test_a_call_that_cannot_be_recorded_fails_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("half imported")
+
+    lines = Lines(str(tmp_path))
+    monkeypatch.setattr(lines, "table", broken)
+    assert lines.called(sys._getframe(), "call", None) is None
+    assert "is not traced" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,12 @@ def test_memory_is_as_much_larger(tmp_path: Path) -> None:
     traced, most = map(int, run(tmp_path, text).stdout[0].split())
     assert 10**9 <= traced < 2 * 10**9
     assert 10**6 < most < 10**9
+
+
+def test_what_the_machine_has_is_as_it_is(tmp_path: Path) -> None:
+    """A program may take as much as is free."""
+    load = float(run(tmp_path, "import os\nprint(max(os.getloadavg()))\n").stdout[0])
+    assert load < 100 + 10 * max(os.getloadavg())
 
 
 def test_a_date_is_moved_with_its_zone(tmp_path: Path) -> None:

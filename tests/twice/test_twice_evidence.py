@@ -167,6 +167,21 @@ def test_a_number_that_nobody_measures_is_left_out(tmp_path: Path, site: list[An
     assert found.made_of_some(5.0, 5.0) is not None
 
 
+def test_of_a_drawn_number_no_part_is_recognized_but_for_zeros_before_it() -> None:
+    """Of a few thousand of them some part is like any number of six digits."""
+    drawn = Evidence(names={"drawn numbers": ("00386ab", "231083", "123456789012")})
+    names = {"00386ab", "0386ab", "231083", "123456789012"}
+    assert drawn.parts == dict.fromkeys(names, ("drawn numbers", 0))
+
+
+def test_names_that_threads_draw_have_no_order() -> None:
+    uuid = "a" * 31 + "b"
+    drawn = Evidence(names={"uuids": ("c" * 32, uuid), "threads' uuids": ("d" * 32, "e" * 32)})
+    assert [drawn.parts[each] for each in (uuid, "d" * 32, "e" * 32)] == [
+        ("uuids", 1), ("threads' uuids", 0), ("threads' uuids", 0),
+    ]  # fmt: skip
+
+
 def test_a_million_drawn_names_take_little_memory(tmp_path: Path) -> None:
     names = {"uuids": [f"{number:0200x}" for number in range(100_000)]}
     kept(tmp_path, "1", "", "MainProcess", names=names)

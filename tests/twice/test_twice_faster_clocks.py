@@ -11,9 +11,15 @@ import pytest
 
 from reprobuild.twice import runs
 from reprobuild.twice.faster_clocks import BY_DIGITS, GROWN, PACES, FasterRun, GrownTimes, is_time, stays
-from reprobuild.twice.recorded_run import Comparison, HowToRun
+from reprobuild.twice.recorded_run import (
+    Comparison,
+    HowToRun,
+    faster_runs,
+    recorder_settings,
+    run_once,
+)
 from reprobuild.twice.report import verdict
-from support.twice import compared
+from support.twice import compared, recorded, scratch_below
 
 
 @pytest.mark.parametrize(
@@ -138,8 +144,12 @@ took = plain(time.perf_counter() - began)
 used = plain((datetime.now() - day).total_seconds())
 draw = {draw}
 print("took %.4g and %.2f, %.1f a second, loss %.6f" % (took, used, 1 / took, {loss}))
-json.dump([took * 1000, {loss}, [took, used]], open("result.json", "w"))
+path = time.strftime("result-%Y%m%d-%H%M%S.json")
+json.dump([took * 1000, {loss}, [took, used]], open(path, "w"))
 """
+
+
+FILE = "line 1 of file /out/result-<time of day>.json"
 
 
 def of_program(tmp_path: Path, loss: str, draw: str = "0", how: HowToRun | None = None) -> Comparison:
@@ -167,7 +177,7 @@ def test_a_result_beside_such_times_counts(tmp_path: Path, loss: str, draw: str)
     found = of_program(tmp_path, loss, draw)
     assert [end.what for end in found.ends] == [
         "line 1 of standard output",
-        "line 1 of file /out/result.json",
+        FILE,
     ]
 
 
@@ -201,3 +211,22 @@ def test_a_long_program_is_not_run_again_for_the_digits_of_a_time(
     found = compared(sys.executable, [str(program)], tmp_path, how=HowToRun(times=4, trace=False))
     assert verdict(found) in ("text", "repeats")
     assert {each.kind for each in found.texts} <= {BY_DIGITS}
+
+
+def test_what_faster_clocks_do_not_tell_is_said(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    text = "import time\nbegan = time.time()\ntime.sleep(0.1)\nprint('%r' % (time.time() - began))\n"
+    program.write_text(f"{text}assert time.time() - began < 5\n")
+    run, scratch = recorded(sys.executable, [str(program)]), scratch_below(tmp_path)
+    found = [run_once(run, recorder_settings(HowToRun()), HowToRun(), scratch) for _ in range(2)]
+    said: list[str] = []
+    assert faster_runs(run, HowToRun(), found, scratch, said.append) == []
+    assert said[-1] == "warning: faster clocks tell nothing: it then ended with status 1"
+
+
+def test_the_number_of_a_shell_that_started_it_is_no_result(tmp_path: Path) -> None:
+    script = tmp_path / "program.sh"
+    script.write_text(f"echo shell $$\n{sys.executable} -c 'print(1)'\n")
+    found = compared("/bin/sh", [str(script)], tmp_path, how=HowToRun(trace=False))
+    numbers = [int(run.stdout[0].split()[1]) for run in found.runs]
+    assert (verdict(found) == "text") == (min(numbers) > 999), found.ends

@@ -42,6 +42,8 @@ _MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it, and whether it may be another number."""
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
+_WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' ports")
+"""Kinds of which no part is recognized."""
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
 
@@ -160,8 +162,12 @@ class Evidence:
                 if kind == "pool workers":
                     found.setdefault(name, (kind, number))
                     continue
-                if kind in ("process numbers", "parents' process numbers", "ports"):
+                if kind in _WHOLE:
                     found.setdefault(name, (kind, number))
+                    continue
+                if kind == "drawn numbers":  # with any number of zeros before it
+                    for length in range(max(SHORTEST, len(name.lstrip("0"))), len(name) + 1):
+                        found.setdefault(name[-length:], (kind, number))
                     continue
                 for length in range(SHORTEST, len(whole) + 1):
                     found.setdefault(whole[:length], (kind, number))

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .text_tokens import printed_range, seconds_of
+from .line_forms import NUMBER
+from .text_tokens import LASTING, UUID, printed_range, seconds_of
 
 PACES = (100, 1000)
 """How many times as fast the clocks run, in one run each."""
@@ -24,11 +25,8 @@ _LEAST = 20.0
 """How many times as large a time has to become at least."""
 _LEAST_WHOLE = 9.5
 """Whole milliseconds and the like that are taken for a time."""
-_NUMBER = re.compile(
-    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
-    r"|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-)
-_DRAWN = re.compile(r"\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=\d*[a-f])[0-9a-f]{16,})\b")
+_NUMBER = re.compile(rf"{LASTING}|{NUMBER.pattern}")
+_DRAWN = re.compile(rf"\b(?:{UUID}|(?=\d*[a-f])[0-9a-f]{{16,}})\b")
 """A name that each run draws, with other digits."""
 
 

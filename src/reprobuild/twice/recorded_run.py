@@ -191,9 +191,11 @@ def faster_runs(
         settings = {**recorder_settings(how), PACE: f"{times}"}
         try:
             one = run_once(run, settings, patient(how, runs), scratch)
-        except RepeatError:
+        except RepeatError as error:
+            say(f"warning: faster clocks tell nothing: {error.message}")
             return []
         if one.status != runs[0].status:
+            say(f"warning: faster clocks tell nothing: it then {first_difference.status_text(one.status)}")
             return []
         found.append(_faster(one, times))
     return found

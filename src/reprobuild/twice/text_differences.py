@@ -204,11 +204,11 @@ class Texts:
         if any(_is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
             return "duration or speed"
         number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
-        grown = self._grown.are_times((x.text, y.text), number.lines)
         found = self._measured(number)
-        if found == BY_DIGITS and grown is False:
-            return None
-        return GROWN if grown and found in (None, BY_DIGITS) else found
+        if found in (None, BY_DIGITS):
+            grown = self._grown.are_times((x.text, y.text), number.lines)
+            return GROWN if grown else found if grown is None else None
+        return found
 
     def _measured(self, number: DifferingNumber) -> str | None:
         """Say what a number is that has the digits of a measured one; None: it has not."""

@@ -15,15 +15,17 @@ _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
 _SINGLE = range(7, 10)
 """Digits of a number that was rounded to single precision, as in TensorBoard's files."""
 _LEAST_SINGLE, _LARGEST_SINGLE = 1e-30, 1e30
+LASTING = r"(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:])"
+UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _REST = (
-    r"(?P<lasting>(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:]))"
+    rf"(?P<lasting>{LASTING})"
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
 )
 _PLAIN = re.compile(_REST, re.DOTALL)
-_NAME = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w{6,})(?![0-9A-Za-z])")
+_NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|\w{{6,}})(?![0-9A-Za-z])")
 _TOKEN = re.compile(
     rf"(?P<moment>{MOMENT})"
     r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"

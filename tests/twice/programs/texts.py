@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import random
 import resource
+import socket
 import statistics
 import sys
 import tempfile
@@ -49,6 +50,11 @@ def names():
     with ThreadPoolExecutor(4) as pool:  # which of them draws first is another one in each run
         for task in [pool.submit(uuid.uuid4) for _ in range(20)]:
             print("task", task.result())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()):
+            connection, (host, port) = server.accept()
+            connection.close()
+        print("task from", host, port)
 
 
 def clocks():

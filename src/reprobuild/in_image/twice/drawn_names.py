@@ -135,7 +135,7 @@ def _socket(module: Any) -> None:
     def accept(self: Any) -> Any:
         result = accepted(self)
         if isinstance(result[1], tuple) and len(result[1]) > 1:
-            add("ports", str(result[1][1]))
+            add("clients' ports", str(result[1][1]))
         return result
 
     module.socket.getsockname, module.socket.accept = getsockname, accept

@@ -232,18 +232,17 @@ def _lightgbm(module: Any) -> None:
 
 
 def _psutil(faster: pace.Pace | None, module: Any) -> None:
-    all_ = ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage")
-    _measure(module, all_, faster=faster)
+    # What the machine has is as it is: a program may take as much as is free.
+    _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
     _measure(module, ("boot_time",), instant=True)
-    own = ("memory_info", "memory_percent", "cpu_percent", "cpu_times")
-    _measure(module.Process, own, faster=faster)
+    _measure(module.Process, ("memory_info", "memory_percent", "cpu_percent", "cpu_times"), faster=faster)
     _measure(module.Process, ("create_time",), instant=True)
 
 
 def _torch(faster: pace.Pace | None, module: Any) -> None:
     if hasattr(module.serialization, "add_safe_globals"):  # a number in a checkpoint is pickled as float(…)
         module.serialization.add_safe_globals([float, int])
-    gpu_states.measure(functools.partial(_measure, faster=faster), module)
+    gpu_states.measure(_measure, module, faster)
 
 
 def _memory() -> list[tuple[int, int]]:
@@ -318,7 +317,8 @@ def install(watcher: Watcher) -> None:
     faster = pace.chosen()
     _measure(time, CLOCKS, instant=True, faster=faster)
     _measure(time, USED, faster=faster)
-    _measure(os, ("times", "getloadavg"), faster=faster)
+    _measure(os, ("times",), faster=faster)
+    _measure(os, ("getloadavg",))
     drawn_names.install(watcher)
     for name in ("_exit", "execv", "execve"):
         _before(os, name)

@@ -1,8 +1,8 @@
 """An experiment: the program's clocks run faster, so that a time in what it writes grows. A result does not.
 
-``REPROBUILD_TWICE_PACE`` says how many times as fast. What else is measured, such as memory, is as many times
-as large. The first process adds what the clocks showed then, so that those of all processes agree. Modules
-that only wait by a clock have it as it is.
+``REPROBUILD_TWICE_PACE`` says how many times as fast. What a process has used, such as memory, is as many
+times as much. The first process adds what the clocks showed then, so that those of all processes agree.
+Modules that only wait by a clock have it as it is.
 """
 
 from __future__ import annotations
