@@ -232,13 +232,6 @@ def test_arrays_tensors_and_their_generators(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), sys.executable
 
 
-def test_what_is_made_to_be_read_is_not_taken_for_what_was_read_before() -> None:
-    """A state is gone once it was read, and the next one may have its address."""
-    generators = [[random.Random(1), random.Random(seed), random.Random(3)] for seed in (2, 2, 4)]
-    first, same, other = map(digest, generators)
-    assert first == same != other
-
-
 FRAMES = """
 import sys
 import pandas as pd

@@ -184,26 +184,35 @@ def test_commands_of_a_shell_script_are_pinned_though_no_python_starts_them(tmp_
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "told"),
     [
-        "-P 2 -n 1 echo a",
-        "-P2 -I X echo -P X -n",
-        "-n 2 -P 4 echo",
-        "--max-procs=3 -r -d , echo a b",
-        "-0 --max-procs 3 echo",
-        "",
-        "-n1",
+        ("-P 2 -n 1 echo a", "-n 1 echo a"),
+        ("-P2 -I X echo -P X -n", "-I X echo -P X -n"),
+        ("-n 2 -P 4 echo", "-n 2 echo"),
+        ("--max-procs=3 -r -d , echo a b", "-r -d , echo a b"),
+        ("-0 --max-procs 3 echo", "-0 echo"),
+        ("", ""),
+        ("-n1", "-n1"),
     ],
 )
-def test_xargs_is_told_all_but_how_many_run_at_once(words: str, tmp_path: Path) -> None:
+def test_xargs_is_told_all_but_how_many_run_at_once(words: str, told: str, tmp_path: Path) -> None:
     real = shutil.which("xargs")
     assert real is not None
-    ours = tmp_path / "xargs"
-    ours.write_text(f"#!/bin/sh\n{pins._COMMANDS['xargs'].format(real)}\n")
-    ours.chmod(0o755)
-    found = [
-        subprocess.run([str(each), *words.split()], input=b"1 'x y'\n2,3\n", capture_output=True, check=False)
-        for each in (real, ours)
-    ]
-    one, other = [(each.returncode, sorted(each.stdout.split())) for each in found]
-    assert one == other
+    shows = tmp_path / "shows"
+    shows.write_text('#!/bin/sh\necho "$*"\n')
+    answers = []
+    for number, program in enumerate((real, shows)):
+        ours = tmp_path / f"xargs{number}"
+        ours.write_text(f"#!/bin/sh\n{pins._COMMANDS['xargs'].format(program)}\n")
+        for each in (shows, ours):
+            each.chmod(0o755)
+        answers.append(given(str(ours), words))
+    assert answers == [given(real, words), (0, sorted(told.encode().split()))]
+
+
+def given(program: str, words: str) -> tuple[int, list[bytes]]:
+    """Run a program with some input; the words that it prints come in any order."""
+    done = subprocess.run(
+        [program, *words.split()], input=b"1 'x y'\n2,3\n", capture_output=True, check=False
+    )
+    return done.returncode, sorted(done.stdout.split())

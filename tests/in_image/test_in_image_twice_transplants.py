@@ -25,6 +25,12 @@ def given(left: dict[str, Any], names: dict[str, Any], outer: dict[str, Any] | N
     give(dumped(left), [tuple(name.split(".")) for name in left], names, {} if outer is None else outer)
 
 
+def test_what_tables_are_made_of_travels() -> None:
+    names: dict[str, Any] = {"x": None}
+    given({"x": [slice(0, 2), range(3), ...]}, names)
+    assert names["x"] == [slice(0, 2), range(3), ...]
+
+
 def test_values_take_their_places() -> None:
     names: dict[str, Any] = {"x": 1, "text": "a", "at": SimpleNamespace(y=1, rest=[2])}
     outer: dict[str, Any] = {"count": 3}

@@ -48,10 +48,12 @@ def test_a_time_grows_with_the_clocks(pair: tuple[str, str], grown: tuple[str, s
         (("0.31", "0.35"), ("0.33", "0.30")),  # a result that varies
         (("0.31", "0.35"), ("0.31", "201.0")),  # or varies much
         (("0.31", "0.35"), ("33.8", "4.8")),
+        (("0.31", "0.35"), ("480.8", "40.0")),  # it does not go on growing
         (("2.3026", "2.3031"), ("2.3526", "2.8026")),  # computed with a time: it grows, but not as much
         (("3", "4"), ("310", "3011")),  # how often a while was over
         (("81234", "79011"), ("811", "80")),  # what was done until one was
         (("0.0", "0.1"), ("0.1", "0.0")),
+        (("0.00", "0.0"), ("0.01", "0.0106")),
         (("1:03", "1:04"), ("1:03", "1:05")),
         (("14:05", "14:06"), ("14:08", "14:06")),
         (("1e400", "1e401"), ("1e402", "1e403")),
@@ -91,6 +93,10 @@ def test_what_neither_grows_nor_stays_is_not_known(grown: tuple[str, str], known
         ("0.31", "0.35"), ("0.31", "0.35")
     )
     assert found is known
+
+
+def test_what_differs_much_by_itself_may_be_a_time_of_a_busy_machine() -> None:
+    assert not stays(("0.002", "0.119"), list(zip(PACES, ("0.3", "2.2"), strict=True)))
 
 
 def faster(*texts: str) -> list[FasterRun]:
@@ -144,8 +150,8 @@ took = plain(time.perf_counter() - began)
 used = plain((datetime.now() - day).total_seconds())
 draw = {draw}
 print("took %.4g and %.2f, %.1f a second, loss %.6f" % (took, used, 1 / took, {loss}))
-path = time.strftime("result-%Y%m%d-%H%M%S.json")
-json.dump([took * 1000, {loss}, [took, used]], open(path, "w"))
+path = datetime.now().strftime("result-%Y%m%d-%H%M%S.json")
+json.dump([took * 1000 / 3, {loss}, [took, used]], open(path, "w"))
 """
 
 
@@ -205,12 +211,12 @@ def test_a_long_program_is_not_run_again_for_the_digits_of_a_time(
     monkeypatch.setattr(runs, "faster_runs", lambda *_: pytest.fail("it was run again"))
     program = tmp_path / "program.py"
     program.write_text(
-        "import time\nbegan = time.perf_counter()\ntime.sleep(0.02)\n"
-        "print(f'{time.perf_counter() - began:.3f}')\n"
+        "import time\nbegan = time.perf_counter()\ntime.sleep(0.15)\n"
+        "print('ended after %.3f' % (time.perf_counter() - began + time.process_time()))\n"
     )
     found = compared(sys.executable, [str(program)], tmp_path, how=HowToRun(times=4, trace=False))
-    assert verdict(found) in ("text", "repeats")
-    assert {each.kind for each in found.texts} <= {BY_DIGITS}
+    assert verdict(found) == "text", found.ends
+    assert {each.kind for each in found.texts} == {BY_DIGITS}
 
 
 def test_what_faster_clocks_do_not_tell_is_said(tmp_path: Path) -> None:

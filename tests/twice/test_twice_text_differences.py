@@ -153,6 +153,16 @@ def test_a_short_number_without_words_of_measure_has_to_grow(line: str, kind: st
         assert (number is None) == (grows or kind != BY_DIGITS)
 
 
+def test_what_logging_writes_of_a_time_is_sure_with_few_digits() -> None:
+    """Of milliseconds of a second, faster clocks tell nothing."""
+    site = ("text", "/usr/lib/python3.11/logging/__init__.py", 3, 0)
+    sides = [Evidence(items=[Item(site, value, 0, 0)]) for value in ("139", "268")]
+    faster = [FasterRun(times, {"standard error": ["at [412.0]"]}) for times in PACES]
+    texts = Texts(*sides, faster=faster)
+    number, [found] = texts.compare(["at [139]"], ["at [268]"], "standard error", many=False)
+    assert (number, found.kind) == (None, "duration or speed")
+
+
 NINES = "9" * 5000
 
 
