@@ -65,6 +65,7 @@ _CHECKS = "in_image/test_selftest_program.py"  # runs all of them under torch; s
 _RECORDER = "twice/test_twice_programs.py"  # runs programs under the whole recorder
 TESTED_AS_A_WHOLE = {
     "in_image/twice/given_values.py": "twice/test_twice_line_experiments.py",
+    "twice/record_fields.py": "twice/test_twice_records.py",
     "twice/recorded_run.py": "twice/test_twice_runs.py",
     "twice/search.py": "twice/test_twice_runs.py",
     "bundle/contents.py": "bundle/test_bundle_write.py",

@@ -202,7 +202,17 @@ def recorded_run() -> ProgramRun:
     stream = Stream(rank="", worker="", process="M", argv=("t",), values=Path())
     part = MomentPart("loss", "ab" * 16, b"")
     stream.moments = [
-        Moment(kind="step", label="1", parts=(part,), names={}, losses=(0.5,), sample=(), wall=1, spent=0)
+        Moment(
+            kind="step",
+            label="1",
+            number=0,
+            parts=(part,),
+            names={},
+            losses=(0.5,),
+            sample=(),
+            wall=1,
+            spent=0,
+        )
     ]
     found = Evidence(items=[Item(("call", "t.py", 1, 0), 0.5, 1, 1, 1)])
     return ProgramRun(

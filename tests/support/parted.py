@@ -35,6 +35,7 @@ def run(drift: float) -> ProgramRun:
             Moment(
                 kind="step",
                 label=f"step {number} (AdamW)",
+                number=number,
                 parts=parts,
                 names={"gradients": ("embed.weight", "<script>")},
                 losses=(loss,),

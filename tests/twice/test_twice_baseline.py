@@ -28,6 +28,7 @@ def moment(number: int, loss: float) -> Moment:
     return Moment(
         kind="step",
         label=f"step {number} (SGD)",
+        number=number,
         parts=parts,
         names={},
         losses=(loss,),

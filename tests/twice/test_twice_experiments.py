@@ -44,9 +44,13 @@ class Runs:
     needed: set[int]
     parts: bool = True
     broken: set[int] = field(default_factory=set)
+    drawn: bool = False
+    """Whether it repeats where all that is drawn is seeded, in each thread by itself."""
 
     def repeats(self, suspect: Suspect) -> bool | None:
         lines = {line for _, line, _ in suspect.pins}
+        if suspect.pins == (("draw", 0, ""),):
+            return self.drawn
         return None if lines & self.broken else lines >= self.needed
 
     def parts_still(self) -> bool:
@@ -128,6 +132,24 @@ def test_what_threads_draw_in_turn_is_the_cause_where_one_thread_repeats() -> No
     assert found.candidates == (DRAW, line, ended)
     assert found.remedy is known_causes.SHARED_GENERATOR
     assert [trial.repeats for trial in found.trials] == [False, True]
+
+
+def test_of_lines_that_draw_from_one_generator_those_count_that_have_to_be_seeded() -> None:
+    """As where two threads draw from it, and a third line draws what is only printed."""
+    lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4, 5))
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 5}, drawn=True), 4)
+    assert (found.proven, found.candidates) == (True, (lines[0], lines[2]))
+    assert found.remedy is known_causes.SOURCES["draw"]
+    assert [trial.repeats for trial in found.trials] == [False, True, True, False, True]
+
+
+def test_where_lines_that_are_not_known_draw_too_threads_share_a_generator() -> None:
+    lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4))
+    turn = replace(lines[0], values=("a draw at a.py:3", "a draw at a.py:4"))
+    found = confirmed(supposed(turn, lines[1], *CLOCKS), Runs({3, 4}, drawn=True), 4)
+    assert (found.candidates, found.remedy) == ((turn, lines[1]), known_causes.SHARED_GENERATOR)
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 4, 5}, drawn=True), 4)
+    assert (found.proven, found.candidates, found.remedy) == (True, lines, known_causes.SHARED_GENERATOR)
 
 
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])

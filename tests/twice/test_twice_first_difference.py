@@ -18,6 +18,7 @@ def moment(number: int, *parts: tuple[str, str], kind: str = "step") -> Moment:
     return Moment(
         kind=kind,
         label=f"{kind} {number}",
+        number=number,
         parts=tuple(MomentPart(name, digest, b"") for name, digest in parts),
         names={},
         losses=(),

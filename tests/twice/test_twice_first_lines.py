@@ -107,6 +107,30 @@ def test_who_has_a_value_of_another_thread_is_no_entry() -> None:
     assert found(*runs) == [(10, ["item"])]
 
 
+def test_what_comes_out_of_a_queue_in_another_order_comes_from_where_it_was_made() -> None:
+    """Batches that differ are no work of the line that takes them, though each takes another one first."""
+    a, b = Run(), Run()
+    for run, drawn in ((a, "pq"), (b, "rs")):
+        for value in drawn:
+            run.add(3, {}, {"batch": value}, thread="worker")
+    a.add(9, {}, {"item": "p"})
+    b.add(9, {}, {"item": "s"})
+    a.add(10, {"item": "p"}, {})
+    b.add(10, {"item": "s"}, {})
+    assert found(a, b) == [(3, ["batch"])]
+
+
+def test_equal_values_that_come_in_another_order_differ_where_they_are_taken() -> None:
+    a, b = Run(), Run()
+    for run, order in ((a, "pq"), (b, "qp")):
+        for value in "pq":
+            run.add(3, {}, {"batch": value}, thread="worker")
+        for value in order:
+            run.add(9, {}, {"item": value})
+            run.add(10, {"item": value}, {})
+    assert found(a, b) == [(9, ["item"])]
+
+
 def test_an_object_that_changed_on_its_way_to_another_thread_comes_from_who_handed_it_over() -> None:
     runs = Run(), Run()
     for run, value in zip(runs, ("a", "b"), strict=True):

@@ -125,6 +125,15 @@ def test_an_optimizer_at_the_address_of_an_earlier_one_is_another(tmp_path: Path
     assert sum(moment.kind == "start" for moment in stream.moments) == 12
 
 
+def test_threads_that_train_are_compared_task_by_task(tmp_path: Path) -> None:
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "training_in_threads"], tmp_path, warm=True)
+    assert verdict(found) == "repeats", verdict_line(found)
+    assert sum(stream.is_thread for stream in found.runs[0].streams) == 8
+    found = compared(python(), [str(PROGRAMS / "clean.py"), "one_task_in_threads"], tmp_path, warm=True)
+    assert found.parting is not None
+    assert (found.parting.stream, found.parting.label) == ("a thread", "the first step of SGD")
+
+
 def test_a_crash_in_each_run_is_no_success(tmp_path: Path) -> None:
     found = compared(python(), [str(PROGRAMS / "clean.py"), "crash"], tmp_path, warm=True)
     assert verdict(found) == "unfinished"

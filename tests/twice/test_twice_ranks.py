@@ -15,6 +15,7 @@ def rank(number: str, *states: str, worker: str = "") -> Stream:
             Moment(
                 kind="step",
                 label=f"step {step}",
+                number=step,
                 parts=parts,
                 names={},
                 losses=(),

@@ -18,6 +18,7 @@ def timed(walls: Sequence[float], kinds: Sequence[str] = ()) -> Stream:
             Moment(
                 kind=kinds[number] if kinds else "step",
                 label="",
+                number=number,
                 parts=(),
                 names={},
                 losses=(),

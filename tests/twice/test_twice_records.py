@@ -43,6 +43,16 @@ def test_steps_and_calls_are_read_in_their_order(tmp_path: Path) -> None:
     assert [moment.label for moment in stream.moments] == ["step 0 (SGD)", "call 0 of Net", "call 1 of Net"]
 
 
+def test_optimizers_that_step_in_threads_are_apart_from_the_process(tmp_path: Path) -> None:
+    one, other = ({**STEP, "which": which} for which in (-1, -2))
+    process, first, second = read_records(written(tmp_path, PROCESS, STEP, one, other, STEP, one))
+    assert [moment.number for moment in process.moments] == [0, 3]
+    assert [moment.number for moment in first.moments] == [1, 4]
+    assert [moment.label for moment in second.moments] == ["step 0 (SGD)"]
+    assert (process.recorded, process.label, first.label) == (5, "rank 0", "rank 0, a thread")
+    assert records.processes([process, first, second]) == 1
+
+
 def test_the_gpus_that_a_process_used_are_facts_of_its_machine(tmp_path: Path) -> None:
     torch = {
         "k": "torch",

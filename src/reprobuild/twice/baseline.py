@@ -27,7 +27,7 @@ from .first_difference import (
 )
 from .ignored import Ignored
 from .recorded_run import ProgramRun
-from .records import Moment, MomentPart, Stream
+from .records import Moment, MomentPart, Stream, processes
 from .text_differences import Texts
 
 FORMAT = 4
@@ -92,6 +92,7 @@ def write_baseline(path: Path, run: ProgramRun, ignored: Ignored) -> None:
                 "process": stream.process,
                 "argv": list(stream.argv[:1]),
                 "moments": [_moment_json(moment) for moment in stream.moments],
+                **({"thread": True} if stream.is_thread else {}),
             }
             for stream in run.streams
             if stream.moments
@@ -205,14 +206,17 @@ def _stream(table: Mapping[str, Any]) -> Stream:
         process=_str(table["process"]),
         argv=tuple(_str(word) for word in table["argv"]),
         values=Path(),
-        moments=[_moment(*row) for row in table["moments"]],
+        moments=[_moment(number, row) for number, row in enumerate(table["moments"])],
+        is_thread=bool(table.get("thread")),
     )
 
 
-def _moment(kind: Any, label: Any, parts: Any, losses: Any, sample: Any) -> Moment:
+def _moment(number: int, row: Any) -> Moment:
+    kind, label, parts, losses, sample = row
     return Moment(
         kind=_str(kind),
         label=_str(label),
+        number=number,
         parts=tuple(MomentPart(_str(name), _str(digest), b"") for name, digest in parts),
         names={},
         losses=tuple(float(value) for value in losses),
@@ -239,7 +243,11 @@ def against(baseline: Baseline, run: ProgramRun) -> Agreed:
         if one is not None and other is not None
         for row in timeline(one, other)
     ]
-    many = max(len(baseline.streams), len(streams)) > 1 or baseline.evidence.several or run.evidence.several
+    many = (
+        max(map(processes, (baseline.streams, streams))) > 1
+        or baseline.evidence.several
+        or run.evidence.several
+    )
     many = many and "stdout" not in baseline.evidence.alone & run.evidence.alone
     texts = Texts(baseline.evidence, run.evidence)
     apart, _ = lines_apart(texts, baseline.stdout, run.stdout, "standard output", many=many)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
+from .external_values import Candidate, is_drawn_name, is_out_of_turn, is_seed, is_unseeded
 from .known_causes import Remedy
 
 _LINES = (
@@ -40,6 +40,7 @@ MOST_ALONE = 4
 """Clocks of several that are each frozen alone."""
 _THREADS = ("threads", 0, "")
 _COMMANDS = ("commands", 0, "")
+_DRAWS = ("draw", 0, "")
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
 """The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
@@ -98,12 +99,9 @@ def suspects(cause: Cause) -> list[Suspect]:
             found.append(
                 Suspect(_told(each), (_pin(each),), (each,), remedy, faithful=each.kind != "computed")
             )
-    if len(given) > 1 and len(found) > 1 and all(each.kind in ("draw", "seed") for each in given):
-        # One generator that several lines draw from.
-        pins = tuple(pin for each in found for pin in each.pins)
-        found.insert(
-            1, Suspect("what these lines draw seeded", pins, tuple(given), known_causes.SOURCES["draw"])
-        )
+    drawn = tuple(each for each in given if each.kind in ("draw", "seed"))
+    if len(drawn) > 1:  # one generator that several lines draw from, perhaps in several threads
+        found.insert(1, Suspect("a generator of its own for each thread", (_DRAWS,), drawn, faithful=False))
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
@@ -145,6 +143,13 @@ def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known_causes.SOURCES["clock"])
 
 
+def _of_draws(drawn: tuple[Candidate, ...]) -> Suspect:
+    lines = " and ".join(dict.fromkeys(str(each.place) for each in drawn[:3]))
+    more = f" and {len(drawn) - 3} more places" if len(drawn) > 3 else ""
+    pins = tuple(_pin(each) for each in drawn)
+    return Suspect(f"the generator seeded before {lines}{more}", pins, drawn, known_causes.SOURCES["draw"])
+
+
 def _of_hint(name: str) -> Suspect | None:
     remedy = known_causes.of_hint(name)
     if remedy is known_causes.SET:
@@ -155,7 +160,7 @@ def _of_hint(name: str) -> Suspect | None:
         return Suspect("no timer that interrupts it", (("timers", 0, ""),), (), remedy)
     if remedy is known_causes.TRIALS:
         return Suspect("one trial at a time", (("trials", 0, ""),), (), remedy)
-    if remedy is known_causes.THREADS:
+    if remedy in (known_causes.THREADS, known_causes.CONNECTED):
         return Suspect("one thread, and one worker in each pool", (_THREADS,), (), remedy, faithful=False)
     return None
 
@@ -213,8 +218,9 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
             trials.append(Trial("nothing pinned", repeats=True))
             break
         # Whatever else differed differed in these runs, too: it is none.
-        proven = (_alone(suspect, laboratory, trials) or suspect).candidates or cause.candidates
-        remedy = cause.remedy if cause.kind == "operation" or suspect.remedy is None else suspect.remedy
+        fewest = _alone(suspect, laboratory, trials) or _fewest(suspect, laboratory, trials)
+        proven = fewest.candidates or cause.candidates
+        remedy = cause.remedy if cause.kind == "operation" or fewest.remedy is None else fewest.remedy
         return replace(cause, candidates=proven, proven=True, remedy=remedy, trials=tuple(trials))
     return replace(cause, trials=tuple(trials), proven=cause.proven and not _doubted(cause, trials))
 
@@ -232,6 +238,26 @@ def of_variation(cause: Cause, varied: str) -> Cause:
     return replace(
         cause, candidates=(*fitting, *rest), proven=proven, remedy=remedy if fitting else cause.remedy
     )
+
+
+def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect:
+    """Return the lines that have to be seeded of those that draw; if all are not enough, threads share."""
+    if suspect.pins != (_DRAWS,):
+        return suspect
+    remedy = known_causes.SOURCES["draw"]
+    if any(is_out_of_turn(each) for each in suspect.candidates):
+        remedy = known_causes.SHARED_GENERATOR
+    left = list(suspect.candidates)
+    for gone in (None, *suspect.candidates[:0:-1]):
+        fewer = _of_draws(tuple(each for each in left if each != gone))
+        outcome = laboratory.repeats(fewer)
+        if outcome is not None:
+            trials.append(Trial(fewer.what, outcome))
+        if outcome:
+            suspect, left = replace(fewer, remedy=remedy), list(fewer.candidates)
+        elif gone is None:
+            return replace(suspect, remedy=known_causes.SHARED_GENERATOR)
+    return suspect
 
 
 def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:

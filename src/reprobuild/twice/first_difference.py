@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -108,23 +108,25 @@ def pairs(one: Sequence[Stream], other: Sequence[Stream]) -> list[tuple[Stream |
 def _side_by_side(one: list[Stream], other: list[Stream]) -> list[tuple[Stream | None, Stream | None]]:
     if len(one) < 2 and len(other) < 2:
         return list(zip_longest(one, other))
-    left = [(stream, _work(stream)) for stream in other]
-    rows: list[tuple[Stream | None, Stream | None]] = []
-    for stream in one:
-        work = _work(stream)
-        same = next((at for at, (_, done) in enumerate(left) if done == work), None)
-        rows.append((stream, None if same is None else left.pop(same)[0]))
-    rest = [stream for stream, _ in left]
-    rows = [(a, rest.pop(0) if b is None and rest else b) for a, b in rows]
+    alike: dict[object, deque[int]] = defaultdict(deque)
+    for at, stream in enumerate(other):
+        alike[_work(stream)].append(at)
+    found = [same.popleft() if (same := alike.get(_work(stream))) else None for stream in one]
+    taken = set(found)
+    rest = deque(stream for at, stream in enumerate(other) if at not in taken)
+    rows: list[tuple[Stream | None, Stream | None]] = [
+        (stream, other[at] if at is not None else rest.popleft() if rest else None)
+        for stream, at in zip(one, found, strict=True)
+    ]
     return [*rows, *((None, stream) for stream in rest)]
 
 
-def _work(stream: Stream) -> list[tuple[str, list[tuple[str, str]]]]:
+def _work(stream: Stream) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return what a process did, without its generators, which differ where nobody seeds them."""
-    return [
-        (each.label, [(p.name, p.digest) for p in each.parts if not p.name.startswith("random ")])
+    return tuple(
+        (each.label, tuple((p.name, p.digest) for p in each.parts if not p.name.startswith("random ")))
         for each in stream.moments
-    ]
+    )
 
 
 def first_parting(one: Sequence[Stream], other: Sequence[Stream]) -> Parting | None:
@@ -141,9 +143,15 @@ def _part_of(one: Stream | None, other: Stream | None) -> Parting | None:
         if there is None or not there.moments:
             return None
         run = "1" if one is not None else "2"
-        told = f"only run {run} has the process {there.label or ' '.join(there.argv[:1]) or 'without a name'}"
+        kind = "thread" if there.is_thread else "process"
+        told = f"only run {run} has the {kind} {there.label or ' '.join(there.argv[:1]) or 'without a name'}"
         return Parting(
-            kind="process", stream=there.label, moment=0, label=there.moments[0].label, part="", told=told
+            kind="process",
+            stream=there.label,
+            moment=there.moments[0].number,
+            label=there.moments[0].label,
+            part="",
+            told=told,
         )
     generator = label = ""
     for number, (a, b) in enumerate(zip(one.moments, other.moments, strict=False)):
@@ -151,10 +159,10 @@ def _part_of(one: Stream | None, other: Stream | None) -> Parting | None:
             before = one.moments[number - 1].label if number else "the start"
             told = f"after {before}, run 1 came to {a.label}, run 2 to {b.label}"
             return Parting(
-                kind="flow", stream=one.label, moment=number, label=a.label, part="", told=told,
+                kind="flow", stream=one.label, moment=a.number, label=a.label, part="", told=told,
                 generator=generator, generator_label=label,
             )  # fmt: skip
-        parting = _in_moment(a, b, number, one.label)
+        parting = _in_moment(a, b, one.label)
         if parting is not None:
             return replace(parting, generator=generator, generator_label=label)
         if not generator:
@@ -167,8 +175,8 @@ def _part_of(one: Stream | None, other: Stream | None) -> Parting | None:
         told = f"run {runs[0]} ended there, run {runs[1]} went on to {longer.moments[at].label}"
         before = shorter.moments[-1].label if at else "the start"
         return Parting(
-            kind="length", stream=one.label, moment=at, label=before, part="", told=told,
-            generator=generator, generator_label=label,
+            kind="length", stream=one.label, moment=longer.moments[at].number, label=before, part="",
+            told=told, generator=generator, generator_label=label,
         )  # fmt: skip
     return None
 
@@ -181,7 +189,7 @@ def _randoms(a: Moment, b: Moment) -> list[tuple[MomentPart, MomentPart]]:
     ]
 
 
-def _in_moment(a: Moment, b: Moment, number: int, stream: str) -> Parting | None:
+def _in_moment(a: Moment, b: Moment, stream: str) -> Parting | None:
     equal: list[str] = []
     # A generator that nobody seeded is in another state in every run, and matters only if something draws.
     first, second = ([p for p in m.parts if not p.name.startswith("random ")] for m in (a, b))
@@ -189,7 +197,7 @@ def _in_moment(a: Moment, b: Moment, number: int, stream: str) -> Parting | None
         if x.name != y.name:
             told = f"run 1 went on with {x.name}, run 2 with {y.name}"
             return Parting(
-                kind="flow", stream=stream, moment=number, label=a.label, part=x.name, equal=tuple(equal),
+                kind="flow", stream=stream, moment=a.number, label=a.label, part=x.name, equal=tuple(equal),
                 told=told,
             )  # fmt: skip
         if x.digest != y.digest:
@@ -197,14 +205,14 @@ def _in_moment(a: Moment, b: Moment, number: int, stream: str) -> Parting | None
             names = a.names.get(x.name, ())
             grouped = len(names) * ITEM == len(x.detail)
             return Parting(
-                kind="value", stream=stream, moment=number, label=a.label, part=x.name,
+                kind="value", stream=stream, moment=a.number, label=a.label, part=x.name,
                 names=tuple(names[at] for at in rows) if grouped else (), of=len(names),
                 items=() if grouped else rows, reordered=reordered and not grouped, equal=tuple(equal),
             )  # fmt: skip
         equal.append(x.name)
     if len(first) != len(second):
         return Parting(
-            kind="flow", stream=stream, moment=number, label=a.label, part="", equal=tuple(equal),
+            kind="flow", stream=stream, moment=a.number, label=a.label, part="", equal=tuple(equal),
             told=f"things done there: {len(first)} in run 1, {len(second)} in run 2",
         )  # fmt: skip
     return None

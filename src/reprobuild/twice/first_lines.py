@@ -96,7 +96,7 @@ class FollowedLines:
 
 def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLines:
     """Compare the traces of two runs."""
-    search = _Search(_numbered(one), _numbered(other))
+    search = _Search(_numbered(one), _numbered(other), held=(_held(one), _held(other)))
     for a, b, process in sorted(_all_pairs(one, other), key=lambda each: each[0].at):
         if b is None:
             search.parted(a, process)
@@ -117,12 +117,20 @@ def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
     return found
 
 
+def _held(streams: Sequence[LineStream]) -> frozenset[str]:
+    """Return the digests of all that statements of a run left."""
+    return frozenset(each for stream in streams for a in stream.records for each, _ in a.after.values())
+
+
 class _Search:
-    def __init__(self, *above: Mapping[int, LineRecord]) -> None:
+    def __init__(self, *above: Mapping[int, LineRecord], held: tuple[frozenset[str], frozenset[str]]) -> None:
         self.divergences: dict[ProgramLine, Divergence] = {}
         self._above = above
+        self._all = held
         self._came: dict[Pair, set[ProgramLine]] = {}
         """The divergences that two digests came from."""
+        self._alone: tuple[dict[str, set[ProgramLine]], ...] = ({}, {})
+        """The divergences that the digest of a value came from which only this run has."""
         self._open: dict[tuple[Process, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
         """Statements of a thread with a difference whose caller has not ended: number and divergences."""
         self.decisions: list[Decision] = []
@@ -167,6 +175,9 @@ class _Search:
         self._hold(a, left, process)
         for _, pair in left:
             self._came.setdefault(pair, set()).update(roots)
+            if pair[0] not in self._all[1] and pair[1] not in self._all[0]:
+                for alone, each in zip(self._alone, pair, strict=True):
+                    alone.setdefault(each, set()).update(roots)
         for name in drew:
             if drew[name][0][1] == drew[name][1][1]:
                 self._seeded.pop((process, name), None)
@@ -232,7 +243,7 @@ class _Search:
         """Return where the differences that a statement reads came from."""
         roots: set[ProgramLine] = set()
         for _, pair in read:
-            roots |= self._came.get(pair, set())
+            roots |= self._origin(pair)
         if any(pair not in self._came for _, pair in read):
             for divergence in self.divergences.values():
                 divergence.perhaps.add(a.place)
@@ -258,8 +269,20 @@ class _Search:
         found: set[ProgramLine] = set()
         for _, pair in left:
             if not pair[0].startswith(SMALL):
-                found |= self._came.get(pair, set())
+                found |= self._origin(pair)
         return found
+
+    def _origin(self, pair: Pair) -> set[ProgramLine]:
+        """Return the divergences that two values came from.
+
+        Threads and processes hand on what they made in any order, so each run may have another of these
+        values here. Each came from where it was made, if the other run has no such value at all: else it is
+        the order that makes the difference, and it may come from here.
+        """
+        found = self._came.get(pair)
+        if found is None and all(each in alone for alone, each in zip(self._alone, pair, strict=True)):
+            found = self._alone[0][pair[0]] | self._alone[1][pair[1]]
+        return found or set()
 
     def _reach(self, roots: set[ProgramLine], place: ProgramLine) -> None:
         for root in roots:

@@ -150,6 +150,11 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+CONNECTED = Remedy(
+    "clients connect in another order in each run",
+    "let each say its number, and go through them in the order of these",
+    "the trace of both runs",
+)
 TIMER = Remedy(
     "how far the program is when the timer ends depends on how fast it runs",
     "count steps in place of a time",
@@ -300,6 +305,8 @@ def of_hint(name: str) -> Remedy | None:
         return TIMER
     if name == "trials that run at once":
         return TRIALS
+    if name == "the order in which others connect":
+        return CONNECTED
     return THREADS if "thread" in name or "order in which tasks end" in name else None
 
 

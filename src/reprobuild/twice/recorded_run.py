@@ -21,7 +21,7 @@ from .first_difference import EndDifference, Parting
 from .ignored import Ignored
 from .opened import SETTING as OPENED
 from .opened import read_opened
-from .records import Stream, read_records
+from .records import Stream, processes, read_records
 from .text_differences import TextDifference, Texts
 from .written import WrittenFile, cached_files, without_mount_points, written_files
 
@@ -162,7 +162,11 @@ def ends_of(
         how = [first_difference.status_text(run.status) for run in (one, other)]
         told = f"run 1 {how[0]}, run 2 {how[1]}"
         ends.append(EndDifference(what="exit status", told=told))
-    many = max(len(one.streams), len(other.streams)) > 1 or one.evidence.several or other.evidence.several
+    many = (
+        max(processes(one.streams), processes(other.streams)) > 1
+        or one.evidence.several
+        or other.evidence.several
+    )
     alone = one.evidence.alone & other.evidence.alone
     for what, name, a, b in (
         (_STREAMS[0], "stdout", one.stdout, other.stdout),

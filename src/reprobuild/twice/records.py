@@ -6,14 +6,10 @@ should be is a `RepeatError`; nothing of a record is ever executed or unpickled.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
-import re
-import struct
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -21,18 +17,17 @@ from typing import IO, Any
 from ..errors import RepeatError
 from ..host.home import open_regular
 from . import evidence_limits as limits
+from . import record_fields as fields
 
 MOST_FILES = 512
 MOST_BYTES = 4 << 30
 """Of all files of a run together."""
-LONGEST = 64 << 20
-"""Bytes of a line."""
 MOST_RECORDS = 4_000_000
 """Of all files of a run together; a trace of 1,000 steps of a large model has a tenth."""
 MOST_SECONDS = 600.0
 """Time limit to read a run."""
-_LONGEST_TIME = 1e9
-"""Seconds: 31 years."""
+_MOST_THREADS = 100_000
+"""Optimizers that step in threads, in one process."""
 _MOST_GROUPS = 4096
 """Of tensors with names, in one process."""
 FORMAT = 1
@@ -54,6 +49,8 @@ class Moment:
 
     kind: str
     label: str
+    number: int
+    """Of the records of its process, from 0."""
     parts: tuple[MomentPart, ...]
     names: Mapping[str, tuple[str, ...]]
     """The names of a group's tensors, by the group's name."""
@@ -139,6 +136,12 @@ class Stream:
     """Whether there was more than the recorder writes."""
     hooks: bool | None = None
     """Whether the recorder's hooks were in place at the end; None: it did not get there."""
+    recorded: int = 0
+    """The number of its moments, with those of its threads."""
+    threads: dict[int, Stream] = field(default_factory=dict)
+    """What each optimizer did that steps in a thread, by its number: in no order with the others."""
+    is_thread: bool = False
+    """Whether it is one of these."""
 
     @property
     def label(self) -> str:
@@ -147,12 +150,18 @@ class Stream:
         words += [f"data worker {self.worker}"] if self.worker else []
         if not words and self.process != "MainProcess":
             words.append(self.process)
+        words += ["a thread"] if self.is_thread else []
         return ", ".join(words)
 
     @property
     def key(self) -> tuple[str, ...]:
         """What it has in common with the same process of another run."""
-        return (self.rank, self.worker, self.process, *self.argv[:1])
+        return (self.rank, self.worker, self.process, "thread" * self.is_thread, *self.argv[:1])
+
+
+def processes(streams: Sequence[Stream]) -> int:
+    """Return the number of processes of a run."""
+    return sum(not stream.is_thread for stream in streams)
 
 
 _KEYS: Mapping[str, frozenset[str]] = {
@@ -184,8 +193,6 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "full": frozenset(("k",)),
 }
 
-_HEX = re.compile(r"[0-9a-f]{0,64}")
-
 
 def read_records(folder: Path) -> list[Stream]:
     """Return what the processes of a run recorded, in the order of their first records. Raises
@@ -214,7 +221,7 @@ def read_records(folder: Path) -> list[Stream]:
                 f"the records of a run cannot be read: {place}: {said}",
                 hint="a program that writes into /run/reprobuild/records itself cannot be compared",
             ) from None
-    return [stream for stream in streams if stream is not None]
+    return [each for one in streams if one is not None for each in (one, *one.threads.values())]
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -244,11 +251,11 @@ class _Limit:
 
 
 def _lines(file: Any, left: int, limit: _Limit) -> Iterator[dict[str, Any]]:
-    while line := file.readline(LONGEST):
+    while line := file.readline(fields.LONGEST):
         left -= len(line)
         limit.count()
         if not line.endswith(b"\n"):
-            if len(line) == LONGEST:
+            if len(line) == fields.LONGEST:
                 raise ValueError("a line is too long")
             return  # the process was killed while it wrote its last
         if left < 0:
@@ -266,10 +273,10 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
     if first["k"] != "process" or first["format"] != FORMAT:
         raise ValueError("the first record is not that of a process")
     stream = Stream(
-        rank=_text(first["rank"], 20),
-        worker=_text(first["worker"], 20),
-        process=_text(first["name"]),
-        argv=tuple(_text(word) for word in _list(first["argv"], 20)),
+        rank=fields.text(first["rank"], 20),
+        worker=fields.text(first["worker"], 20),
+        process=fields.text(first["name"]),
+        argv=tuple(fields.text(word) for word in fields.items(first["argv"], 20)),
         values=values,
     )
     names: dict[str, tuple[str, ...]] = {}
@@ -277,19 +284,20 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
     for record in records:
         match record["k"]:
             case "torch" | "gpus":
-                facts = {key: _text(str(value), 300) for key, value in record.items() if key != "k"}
+                facts = {key: fields.text(str(value), 300) for key, value in record.items() if key != "k"}
                 stream.torch = {**stream.torch, **facts}
             case "rank" if not stream.rank:
-                stream.rank = _text(record["rank"], 20)
+                stream.rank = fields.text(record["rank"], 20)
             case "names":
-                group = tuple(_text(name, 300) for name in _list(record["names"], 1 << 20))
-                names = _with(names, _text(record["group"]), group)
+                group = tuple(fields.text(name, 300) for name in fields.items(record["names"], 1 << 20))
+                names = _with(names, fields.text(record["group"]), group)
             case "start" | "step" | "call":
-                stream.moments.append(_moment(record, names, stream))
+                _of_thread(record, stream).moments.append(_moment(record, names, stream))
+                stream.recorded += 1
             case "place" | "op" | "source" | "hint" | "batch":
                 _traced(record, places, stream)
             case "end":
-                stream.hooks = _bool(record["hooks"])
+                stream.hooks = fields.truth(record["hooks"])
             case "full":
                 stream.cut = True
             case "traced":
@@ -297,6 +305,20 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
             case _:
                 raise ValueError("a process is described more than once")
     return stream
+
+
+def _of_thread(record: Mapping[str, Any], stream: Stream) -> Stream:
+    """Return where a moment belongs: to the process, or to one of the optimizers in its threads."""
+    which = 0 if record["k"] == "call" else fields.whole(record["which"])
+    if which >= 0:
+        return stream
+    if which not in stream.threads:
+        if len(stream.threads) >= _MOST_THREADS:
+            raise ValueError(f"it has more than {_MOST_THREADS:,} optimizers in threads")
+        stream.threads[which] = replace(
+            stream, moments=[], operations=[], sources=[], hints=[], batches=[], threads={}, is_thread=True
+        )
+    return stream.threads[which]
 
 
 def _with(
@@ -311,19 +333,19 @@ def _with(
 def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: Stream) -> None:
     match record["k"]:
         case "place":
-            places[_int(record["n"])] = _place(record["at"])
+            places[fields.whole(record["n"])] = _place(record["at"])
         case "op":
             stream.operations.append(_operation(record, places, stream))
         case "batch":
             stream.batches.append(record)
         case "hint":
-            stream.hints.append((_text(record["what"]), _place(record["place"])))
+            stream.hints.append((fields.text(record["what"]), _place(record["place"])))
         case _:
             texts = (
-                _text(record["kind"]),
-                _text(record["name"]),
-                _hex(record["value"]),
-                _text(record["shown"]),
+                fields.text(record["kind"]),
+                fields.text(record["name"]),
+                fields.digest(record["value"]),
+                fields.text(record["shown"]),
             )
             stream.sources.append(Source(*texts, _place(record["place"])))
 
@@ -332,100 +354,58 @@ def _moment(record: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], str
     kind = record["k"]
     if kind == "call":
         stream.calls += 1
-        label = f"call {stream.calls - 1} of {_text(record['of'])}"
+        label = f"call {stream.calls - 1} of {fields.text(record['of'])}"
     else:
-        which = _int(record["which"])
-        optimizer = _text(record["optimizer"]) + (f", optimizer {which + 1}" if which else "")
+        which = fields.whole(record["which"])
+        optimizer = fields.text(record["optimizer"]) + (f", optimizer {which + 1}" if which > 0 else "")
         label = (
-            f"step {_int(record['n'])} ({optimizer})" if kind == "step" else f"the first step of {optimizer}"
+            f"step {fields.whole(record['n'])} ({optimizer})"
+            if kind == "step"
+            else f"the first step of {optimizer}"
         )
     return Moment(
         kind=kind,
         label=label,
-        parts=tuple(_part(part) for part in _list(record["parts"], 4096)),
+        number=stream.recorded,
+        parts=tuple(_part(part) for part in fields.items(record["parts"], 4096)),
         names=names,
-        losses=_floats(record["loss"]),
-        sample=_floats(record["sample"]),
-        wall=_seconds(record["wall"]),
-        spent=_seconds(record["spent"]),
+        losses=fields.floats(record["loss"]),
+        sample=fields.floats(record["sample"]),
+        wall=fields.seconds(record["wall"]),
+        spent=fields.seconds(record["spent"]),
     )
 
 
 def _part(value: Any) -> MomentPart:
-    name, digest, detail = _list(value, 3)
-    return MomentPart(_text(name, 400), _hex(digest), _bytes(detail))
+    name, digest, detail = fields.items(value, 3)
+    return MomentPart(fields.text(name, 400), fields.digest(digest), fields.binary(detail))
 
 
 def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], stream: Stream) -> Operation:
     return Operation(
-        name=_text(record["op"]),
-        inputs=tuple((_hex(digest), _int(made)) for digest, made in _list(record["in"], 1 << 16)),
-        plain=_hex(record["plain"]),
-        outputs=tuple(_hex(digest) for digest in _list(record["out"], 1 << 16)),
-        kept=tuple(_int(at) for at in _list(record["kept"], 1 << 16)),
-        shapes=tuple(_text(shape) for shape in _list(record["shapes"], 1 << 16)),
-        place=places[_int(record["place"])],
-        module=_text(record["module"], 300),
-        backward=_bool(record["back"]),
-        deterministic=_bool(record["flag"]),
-        thread=_text(record["thread"]),
-        empty=_bool(record["empty"]),
-        moment=len(stream.moments),
+        name=fields.text(record["op"]),
+        inputs=tuple(
+            (fields.digest(digest), fields.whole(made))
+            for digest, made in fields.items(record["in"], 1 << 16)
+        ),
+        plain=fields.digest(record["plain"]),
+        outputs=tuple(fields.digest(digest) for digest in fields.items(record["out"], 1 << 16)),
+        kept=tuple(fields.whole(at) for at in fields.items(record["kept"], 1 << 16)),
+        shapes=tuple(fields.text(shape) for shape in fields.items(record["shapes"], 1 << 16)),
+        place=places[fields.whole(record["place"])],
+        module=fields.text(record["module"], 300),
+        backward=fields.truth(record["back"]),
+        deterministic=fields.truth(record["flag"]),
+        thread=fields.text(record["thread"]),
+        empty=fields.truth(record["empty"]),
+        moment=stream.recorded,
         sources=len(stream.sources),
-        handed=tuple(_int(at) for at in _list(record["handed"], 1 << 16)),
+        handed=tuple(fields.whole(at) for at in fields.items(record["handed"], 1 << 16)),
     )
 
 
 def _place(value: Any) -> ProgramLine:
-    file, line, function, text = _list(value, 4)
-    return ProgramLine(_text(file, 300), _int(line), _text(function), _text(text, 300))
-
-
-def _text(value: Any, most: int = 200) -> str:
-    if not isinstance(value, str) or len(value) > most:
-        raise ValueError("not a string, or too long")
-    return value
-
-
-def _hex(value: Any) -> str:
-    if not isinstance(value, str) or _HEX.fullmatch(value) is None:
-        raise ValueError("not a digest")
-    return value
-
-
-def _int(value: Any) -> int:
-    if type(value) is not int or not -(2**62) < value < 2**62:
-        raise ValueError("not a number")
-    return value
-
-
-def _bool(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError("expected true or false")
-    return value
-
-
-def _list(value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError("not a list, or too long")
-    return value
-
-
-def _bytes(value: Any) -> bytes:
-    try:
-        return base64.b64decode(_text(value, LONGEST), validate=True)
-    except binascii.Error:
-        raise ValueError("expected base64") from None
-
-
-def _floats(value: Any) -> tuple[float, ...]:
-    data = _bytes(value)
-    if len(data) % 8:
-        raise ValueError("values are cut short")
-    return struct.unpack(f"<{len(data) // 8}d", data)
-
-
-def _seconds(value: Any) -> float:
-    if type(value) not in (int, float) or not abs(value) < _LONGEST_TIME:  # nor is NaN
-        raise ValueError("not a time")
-    return float(value)
+    file, line, function, text = fields.items(value, 4)
+    return ProgramLine(
+        fields.text(file, 300), fields.whole(line), fields.text(function), fields.text(text, 300)
+    )

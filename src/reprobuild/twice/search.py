@@ -54,7 +54,7 @@ def search_cause(
     data = parting is not None and parting.part in DATA
     first = 0 if data or at <= EARLY else at
     # Where all moments were equal it parts after the last one; a program without any is traced as a whole.
-    ended = max((len(stream.moments) for one in found.runs for stream in one.streams), default=0)
+    ended = max((stream.recorded for one in found.runs for stream in one.streams), default=0)
     varied = VARIATIONS[found.varied][1] if found.varied else {}
     for attempt in range(1, ATTEMPTS + 1):
         window = f"{first}-{at}" if at >= 0 else f"{ended}-{ended}"

@@ -4,6 +4,7 @@ one."""
 import copy
 import os
 import queue
+import random
 import subprocess
 import sys
 import threading
@@ -96,6 +97,40 @@ def optimizer_per_task():
     for task in range(12):  # an address is used again once the optimizer that had it is gone
         learner = copy.deepcopy(model)
         steps(learner, lambda m, task=task: (m(x) - task).square().mean(), 2)
+
+
+def training_in_threads():
+    """Which thread gets which task, and who is first, is another one in each run; the results are not."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def trained(task):
+        time.sleep(random.SystemRandom().random() / 50)
+        generator = torch.Generator().manual_seed(task)
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(0.1 * task)
+        x = torch.randn(8, 4, generator=generator)
+        steps(model, lambda m: m(x).square().mean(), 3 + task, torch.optim.Adam(model.parameters()))
+        return model[2].bias.item()
+
+    with ThreadPoolExecutor(3) as pool:
+        print(list(pool.map(trained, range(8))))
+
+
+def one_task_in_threads():
+    """As above, but one task starts from what the system draws."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def trained(task):
+        model = nn.Linear(1, 1)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.fill_(random.SystemRandom().random() if task == 5 else task)
+        steps(model, lambda m: m(torch.ones(1, 1)).square().mean())
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(trained, range(8)))
 
 
 def prefetching():

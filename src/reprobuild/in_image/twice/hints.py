@@ -23,6 +23,7 @@ _OF_SETS = ("union", "intersection", "difference", "symmetric_difference", "copy
 _CALLS = {
     "as_completed": "the order in which tasks end",
     "imap_unordered": "the order in which tasks end",
+    "accept": "the order in which others connect",
     "now": "the date",
     "utcnow": "the date",
     "today": "the date",
@@ -248,6 +249,10 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
             started |= {
                 each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in given
             }
+        elif isinstance(node, ast.ClassDef) and any(
+            _name(base) in ("Thread", "Process") for base in node.bases
+        ):
+            started.add("run")
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in started:
             names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]

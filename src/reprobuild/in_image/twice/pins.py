@@ -14,6 +14,8 @@ import os
 import random
 import re
 import sys
+import threading
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +26,9 @@ from .watching import Watcher, warn
 
 PIN = "REPROBUILD_TWICE_PIN"
 _ALONE = 0.5
-"""Seconds that a new thread works alone."""
+"""Seconds that a new thread or process works alone, and then again as long as it is busy."""
+_BUSY = 20
+"""The most times that it may do so."""
 _MOMENT = 1_900_000_000
 """What a frozen clock begins with, in 2030: the dates in the program's data are past, as they were for it."""
 _TICK, _GROWTH, _LONGEST_TICK, _TICKS = 0.001, 1.05, 0.1, 1000
@@ -43,7 +47,9 @@ class Pins(recorded.Sources):
             kind, number, file = line.split("\t", 2)
             self.places.setdefault(kind, set()).add((file, int(number)))
         self._own = random.Random(0)  # noqa: S311 -- it has to repeat
-        self._states: dict[str, Any] = {}
+        self._states: dict[tuple[str, str], Any] = {}
+        """Of a module's generator in each thread: else the draws of one would depend on when others draw."""
+        self._drawing = threading.RLock()
         self._seen: dict[Any, int] = {}
         self._ticks, self._passed = 0, 0.0
 
@@ -128,16 +134,18 @@ class Pins(recorded.Sources):
         module = sys.modules[owner]
         numpy = owner == "numpy.random"
         get, put = (module.get_state, module.set_state) if numpy else (module.getstate, module.setstate)
-        before = get()
-        if owner in self._states:
-            put(self._states[owner])
-        else:
-            (module.mtrand._rand if numpy else module._inst).seed(0)
-        try:
-            return inner(*given, **named)
-        finally:
-            self._states[owner] = get()
-            put(before)
+        key = owner, threading.current_thread().name
+        with self._drawing:
+            before = get()
+            if key in self._states:
+                put(self._states[key])
+            else:
+                (module.mtrand._rand if numpy else module._inst).seed(zlib.crc32(key[1].encode()))
+            try:
+                return inner(*given, **named)
+            finally:
+                self._states[key] = get()
+                put(before)
 
     def _entropy(self, name: str, value: Any, given: Any) -> Any:
         own = self._own
@@ -305,16 +313,33 @@ def _single(names: tuple[str, ...], count: str) -> Callable[[Any], None]:
     return change
 
 
-def _one_by_one(module: Any) -> None:
-    """Let a thread work alone for a while, which for most is until its end: the next one begins after it."""
-    started = module.Thread.start
+def _one_by_one(kind: Any, stat: Callable[[Any], str]) -> None:
+    """Let a thread or process work alone for a while, for most until its end: the next one begins after it.
+
+    ``stat`` gives the file that says how much it has worked.
+    """
+    started = kind.start
 
     @functools.wraps(started)
     def start(self: Any) -> None:
         started(self)
         self.join(_ALONE)
+        worked, left = -1, _BUSY
+        while self.is_alive() and left and (now := _worked(stat(self))) != worked:
+            worked, left = now, left - 1
+            self.join(_ALONE)
 
-    module.Thread.start = start
+    kind.start = start
+
+
+def _worked(stat: str) -> int:
+    """Return the processor time that a thread or process has had, by its file in /proc (proc(5))."""
+    try:
+        with open(stat, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- pathlib is slow to import
+            fields = file.read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    except (OSError, ValueError, IndexError):
+        return -1
 
 
 def _in_order(module: Any) -> None:
@@ -384,7 +409,12 @@ def install(watcher: Watcher) -> None:
         )
         watcher.after("multiprocessing.pool", _single(("Pool", "ThreadPool"), "processes"))
         watcher.after("joblib.parallel", _single(("Parallel",), "n_jobs"))
-        watcher.after("threading", _one_by_one)
+        watcher.after(
+            "threading", lambda m: _one_by_one(m.Thread, lambda t: f"/proc/self/task/{t.native_id}/stat")
+        )
+        watcher.after(
+            "multiprocessing.process", lambda m: _one_by_one(m.BaseProcess, lambda p: f"/proc/{p.pid}/stat")
+        )
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     if "batches" in pins.places:
         watcher.after("torch.utils.data.dataloader", _in_order)

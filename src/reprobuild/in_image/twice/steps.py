@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import hashlib
 import os
 import struct
 import sys
@@ -21,12 +20,10 @@ from typing import Any
 
 from . import digests
 from .names import Names
-from .read_ahead import ReadAhead
+from .pending import Pending, is_main
 from .watching import warn
 from .writing import Writer, shared
 
-MOST_PARTS = 512
-"""Parts of one record that are told one by one; the rest are folded into one."""
 MOST_RECORDS = 200_000
 MOST_ROWS = 4096
 STOPPED = 75
@@ -43,6 +40,7 @@ class _Known:
 
     def __init__(self, optimizer: weakref.ref[Any], which: int) -> None:
         self.optimizer, self.which = optimizer, which
+        self.steps = 0
         self.parameters: tuple[int, ...] = ()
         self.names: list[str] = []
 
@@ -59,12 +57,11 @@ class Recorder:
         self.ordinal = 0
         self._steps = 0
         self._depth = 0
-        self._parts: list[list[str]] = []
-        self._ahead = ReadAhead()
-        self._folded = hashlib.sha256()
-        self._losses: list[float] = []
+        self._pending = Pending()
         self._optimizers: dict[int, _Known] = {}
         self._optimizers_seen = 0
+        self._in_threads = 0
+        self._writing = threading.RLock()
         self._told: dict[str, list[str]] = {}
         self._unread: set[str] = set()
         self._schedulers: list[weakref.ref[Any]] = []
@@ -85,16 +82,14 @@ class Recorder:
 
     def captured(self, graph: Any) -> None:
         """Operations are about to go into a CUDA graph; its replays call none of the hooks."""
-        held, self._parts = self._parts, [["not recorded: what a CUDA graph computes", "", ""]]
-        losses, self._losses = self._losses, []
+        held = self._pending.take()
+        self._pending.add("not recorded: what a CUDA graph computes", "", "")
         self._record("call", {"of": type(graph).__name__[:200]})
-        self._parts, self._losses = held, losses
+        self._pending.put_back(*held)
 
     def batch(self, value: Any) -> None:
         """A DataLoader gave a batch."""
-        digest, rows = digests.of_value(self._torch, value), digests.rows(self._torch, value, MOST_ROWS)
-        if not self._ahead.keep(("batch", digest.hex(), rows)):
-            self._part("batch", digest.hex(), rows)
+        self._pending.batch(self._digest(value), digests.rows(self._torch, value, MOST_ROWS))
 
     def before_module(self, module: Any, arguments: Any) -> None:
         """A module is called."""
@@ -107,52 +102,49 @@ class Recorder:
         """A module has returned, or raised; ``gradients``: whether they were turned on."""
         self._depth = max(0, self._depth - 1)
         if self._modules and self._depth:
-            self._part(f"output of {self.names.module(module)}"[:300], self._digest(result), "")
+            self._pending.add(f"output of {self.names.module(module)}"[:300], self._digest(result), "")
         elif not self._depth:
             if named:  # torch shows arguments with a name at the end of a call alone
                 self._inputs("named inputs", named)
-            self._part("outputs", self._digest(result), "")
+            self._pending.add("outputs", self._digest(result), "")
             if not gradients:
                 self._record("call", {"of": type(module).__name__[:200]})
 
     def _inputs(self, name: str, value: Any) -> None:
-        self._part(name, self._digest(value), digests.rows(self._torch, value, MOST_ROWS))
+        self._pending.add(name, self._digest(value), digests.rows(self._torch, value, MOST_ROWS))
 
     def loss(self, tensors: Any) -> None:
         """A backward pass starts."""
         found = digests.tensors_in(self._torch, tensors if isinstance(tensors, (list, tuple)) else [tensors])
-        self._part("loss", digests.of_value(self._torch, found).hex(), "")
+        self._pending.add("loss", digests.of_value(self._torch, found).hex(), "")
         for tensor in found:
-            if tensor.numel() == 1 and len(self._losses) < 64 and not tensor.is_complex():
-                self._losses.append(float(tensor.detach()))
+            if tensor.numel() == 1 and len(self._pending.losses) < 64 and not tensor.is_complex():
+                self._pending.losses.append(float(tensor.detach()))
 
     def before_step(self, optimizer: Any) -> None:
         """An optimizer is about to step."""
         if self._known(optimizer) is None:
-            for address in [at for at, known in self._optimizers.items() if known.optimizer() is None]:
-                del self._optimizers[address]
-            self._optimizers[id(optimizer)] = _Known(weakref.ref(optimizer), self._optimizers_seen)
-            self._optimizers_seen += 1
-            held, self._parts = self._parts, []
-            losses, self._losses = self._losses, []
+            self._add(optimizer)
+            held = self._pending.take()
             self._state(optimizer, start=True)
-            self._record(
-                "start", {"optimizer": type(optimizer).__name__[:200], "which": self._which(optimizer)}
-            )
-            self._parts, self._losses = held, losses
-        if self._steps % self._every == 0:
+            self._record("start", self._of(optimizer))
+            self._pending.put_back(*held)
+        if self._count(optimizer) % self._every == 0:
             parameters = _parameters(optimizer)
             gradients = [parameter.grad for parameter in parameters]
-            self._group("gradients", self._names(optimizer, parameters), gradients)
+            named = self._which(optimizer) >= 0
+            self._group("gradients", self._names(optimizer, parameters), gradients, is_named=named)
 
     def after_step(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
-        if self._steps % self._every == 0:
+        number = self._count(optimizer)
+        if number % self._every == 0:
             self._state(optimizer)
         self._steps += 1
-        which = self._which(optimizer)
-        name = type(optimizer).__name__[:200]
-        self._record("step", {"n": self._steps - 1, "optimizer": name, "which": which})
+        known = self._known(optimizer)
+        if known is not None:
+            known.steps += 1
+        self._record("step", {"n": number, **self._of(optimizer)})
         if self._steps == self._stop:
             os._exit(STOPPED)  # as a machine that fails: nothing of the program is told
 
@@ -166,32 +158,45 @@ class Recorder:
         # An address is given to the next object once the one that had it is gone.
         return known if known is not None and known.optimizer() is optimizer else None
 
+    def _add(self, optimizer: Any) -> None:
+        """Number an optimizer from 0; threads come to theirs in any order: those have -1 and less."""
+        with self._writing:
+            for address in [at for at, known in self._optimizers.items() if known.optimizer() is None]:
+                del self._optimizers[address]
+            which = self._optimizers_seen if is_main() else -self._in_threads - 1
+            self._optimizers_seen += which >= 0
+            self._in_threads += which < 0
+            self._optimizers[id(optimizer)] = _Known(weakref.ref(optimizer), which)
+
+    def _of(self, optimizer: Any) -> dict[str, Any]:
+        return {"optimizer": type(optimizer).__name__[:200], "which": self._which(optimizer)}
+
+    def _count(self, optimizer: Any) -> int:
+        """Return the number of its next step: of the process, or its own where another thread made it."""
+        known = self._known(optimizer)
+        return self._steps if known is None or known.which >= 0 else known.steps
+
     def _which(self, optimizer: Any) -> int:
         known = self._known(optimizer)
         return 0 if known is None else known.which
 
-    def _part(self, *part: str) -> None:
-        for name, digest, detail in (*self._ahead.take(), part):
-            if len(self._parts) < MOST_PARTS:
-                self._parts.append([name, digest[:32], detail])
-            else:
-                self._folded.update(f"{name} {digest}".encode())
-
-    def _group(self, name: str, names: list[str], tensors: list[Any]) -> None:
+    def _group(self, name: str, names: list[str], tensors: list[Any], *, is_named: bool = True) -> None:
+        """Add a group of tensors, with their names but in threads, of which each may have others."""
         digest, each = digests.of_group(self._torch, tensors)
-        if self._told.get(name) != names:
+        if is_named and self._told.get(name) != names:
             self._told[name] = names
             self._writer.write({"k": "names", "group": name, "names": [text[:300] for text in names]})
-        self._part(name, digest, each)
+        self._pending.add(name, digest, each)
 
     def _state(self, optimizer: Any, *, start: bool = False) -> None:
         parameters = _parameters(optimizer)
         names = self._names(optimizer, parameters)
         which = self._which(optimizer)
-        mark = f" of optimizer {which + 1}" if which else ""
-        self._group("parameters" + mark, names, parameters)
+        in_main = which >= 0
+        mark = f" of optimizer {which + 1}" if which > 0 else ""
+        self._group("parameters" + mark, names, parameters, is_named=in_main)
         # The forward pass before a first step has changed them already.
-        buffers = [] if start else self.names.buffers()
+        buffers = [] if start or not in_main else self.names.buffers()
         if buffers:
             self._group("buffers", [name for name, _ in buffers], [each for _, each in buffers])
         told, tensors, rest = [], [], []
@@ -203,17 +208,17 @@ class Recorder:
                     tensors.append(state[key])
                 else:
                     rest.append((name, str(key), state[key]))
-        self._group("optimizer state" + mark, told, tensors)
+        self._group("optimizer state" + mark, told, tensors, is_named=in_main)
         settings = [{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups]
-        self._part("optimizer settings", digests.of_value(self._torch, [settings, rest]).hex(), "")
-        self._beside(optimizer)
+        self._pending.add("optimizer settings", digests.of_value(self._torch, [settings, rest]).hex(), "")
+        self._beside(optimizer, in_main=in_main)
         if not start:
-            self._sample = self._sampled(parameters)
-        for generator, digest in digests.of_generators(self._torch).items():
-            self._part(f"random {generator}", digest, "")
+            self._pending.sample = self._sampled(parameters)
+        for generator, digest in digests.of_generators(self._torch).items() if in_main else ():
+            self._pending.add(f"random {generator}", digest, "")
 
-    def _beside(self, optimizer: Any) -> None:
-        """What stands beside an optimizer: its schedulers, and the scalers of gradients."""
+    def _beside(self, optimizer: Any, *, in_main: bool) -> None:
+        """What stands beside an optimizer: its schedulers, and in the main thread scalers of gradients."""
         schedulers = [each for ref in self._schedulers if (each := ref()) is not None]
         states = [
             {name: value for name, value in vars(each).items() if name != "optimizer" and not callable(value)}
@@ -221,14 +226,14 @@ class Recorder:
             if getattr(each, "optimizer", None) is optimizer
         ]
         if states:
-            self._part("scheduler", digests.of_value(self._torch, states).hex(), "")
+            self._pending.add("scheduler", digests.of_value(self._torch, states).hex(), "")
         scalers = [each for ref in self._scalers if (each := ref()) is not None]
-        if scalers:
+        if scalers and in_main:
             states = [
                 {name: value for name in _SCALER if (value := getattr(each, name, None)) is not None}
                 for each in scalers
             ]
-            self._part("gradient scaler", digests.of_value(self._torch, states).hex(), "")
+            self._pending.add("gradient scaler", digests.of_value(self._torch, states).hex(), "")
 
     def scheduler(self, made: Any) -> None:
         """A scheduler of the learning rate is made."""
@@ -251,8 +256,6 @@ class Recorder:
         values = self._torch.stack(sampled).tolist() if alike else [float(each) for each in sampled]
         return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
 
-    _sample = ""
-
     def _names(self, optimizer: Any, parameters: list[Any]) -> list[str]:
         ids = tuple(id(parameter) for parameter in parameters)
         known = self._known(optimizer)
@@ -268,6 +271,10 @@ class Recorder:
         return names
 
     def _record(self, kind: str, facts: dict[str, Any]) -> None:
+        with self._writing:
+            self._write(kind, facts)
+
+    def _write(self, kind: str, facts: dict[str, Any]) -> None:
         if self.ordinal >= MOST_RECORDS:
             if self.ordinal == MOST_RECORDS:
                 self._writer.write({"k": "full"})
@@ -275,16 +282,12 @@ class Recorder:
             return
         self._writer.tell_rank()
         self.tell_gpus()
-        parts, self._parts = self._parts, []
+        parts, losses = self._pending.take()
         parts += [
             [f"not recorded: tensors of type {kind}", "", ""]
             for kind in sorted(digests.unread - self._unread)
         ]
         self._unread |= digests.unread
-        if len(parts) >= MOST_PARTS:
-            parts = [*parts, ["more", self._folded.hexdigest()[:32], ""]]
-            self._folded = hashlib.sha256()
-        losses, self._losses = self._losses, []
         now = time.perf_counter()
         self._writer.write(
             {
@@ -292,12 +295,12 @@ class Recorder:
                 **facts,
                 "parts": parts,
                 "loss": base64.b64encode(struct.pack(f"<{len(losses)}d", *losses)).decode(),
-                "sample": self._sample,
+                "sample": self._pending.sample,
                 "wall": round(now - self._last, 6),
                 "spent": round(self._spent, 6),
             }
         )
-        self._sample, self._spent, self._last = "", 0.0, now
+        self._pending.sample, self._spent, self._last = "", 0.0, now
         self.ordinal += 1
         for act in self.between:
             act(self.ordinal)
@@ -315,7 +318,7 @@ class Recorder:
                     act(*arguments)
             except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
                 warn(f"{act.__name__} is not recorded", error)
-                self._parts.append([f"not recorded: {act.__name__}", "", ""])
+                self._pending.add(f"not recorded: {act.__name__}", "", "")
             self._spent += time.perf_counter() - start
 
         return hook
@@ -346,17 +349,14 @@ def install(torch: Any) -> None:
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
     before, after = recorder.timed(recorder.before_module), recorder.timed(recorder.after_module)
 
-    def mine() -> bool:
-        # Calls in threads of the program's own, as DataParallel's or a pool's, come in no order that could
-        # be compared. What comes of them is compared where the main thread takes it up.
-        return threading.current_thread() is threading.main_thread()
-
+    # Calls in threads of the program's own, as DataParallel's or a pool's, come in no order that could be
+    # compared. What comes of them is compared where the main thread takes it up, or an optimizer steps.
     def before_module(module: Any, arguments: Any) -> None:
-        if not compiling() and mine():
+        if not compiling() and is_main():
             before(module, arguments)
 
     def after_module(module: Any, _: Any, *rest: Any) -> None:
-        if not compiling() and mine():
+        if not compiling() and is_main():
             after(module, rest[0] if len(rest) > 1 else None, rest[-1], torch.is_grad_enabled())
 
     modules.register_module_forward_pre_hook(before_module)
