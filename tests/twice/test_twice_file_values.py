@@ -99,6 +99,31 @@ def pickled(run: Run, protocol: int = 4) -> bytes:
     return pickle.dumps({**values, "process": run.process, "array": struct.pack("<d", run.took)}, protocol)
 
 
+JOBLIB = zlib.decompress(
+    base64.b85decode(
+        r"c-m!A%SyvQ6m8m+)cR<Pih@X8wwvM$R1m9F5De`?5SL|=j!x|4K{7$IDAYx<!YstzF6^JU@)z8TKj6kssFOaCUbu754EJ&FnWo(R"
+        r"iVUp*IW9BXt^;4bw>4^L1<N;`pz0WUonqjbN_ahUT@>87$Z@a>9mqdISeWp9O{d87fX4?_z!j^8!d#KW;~qf{232YaY`Zm4%B7OP"
+        r"H5Q0>k{BbA8@)Y*=k^m^K~9Zv=@=@N%4J{J;7}tBG@eA1+7DIJL=Lq1#*pV=S`|^_&N8vZs#?IX2Wr~a=K5pHYUc;vy^mt|Vzf1n"
+        r"Q>0-EJcV@Kcaa`!Z5NLAc6P-AF7|xNJRtILOQMh@nOEf&kVUdYQe=g!waI!oK^gTQHvK6MLNkAAY+jese*dKR7TSBU+ZfN4YlsO^"
+        r"6JcP6`44uWlvIAD>_Q|G`+R|x&_YPaurtFYHsO-tQDc8999f-}ZNhe{M@U5y9u?kAjkzg~YwK8iX8ASk7ybYfLDdi"
+    )
+)
+"""What joblib 1.6 wrote of the values of `ONE` in a dictionary, the numbers in arrays of NumPy."""
+
+
+def by_joblib(run: Run) -> bytes:
+    found = JOBLIB
+    for old, new in zip(_parts(ONE), _parts(run), strict=True):
+        assert found.count(old) == 1
+        found = found.replace(old, new)
+    return found
+
+
+def _parts(run: Run) -> tuple[bytes, ...]:
+    numbers = struct.pack("<d", run.took), struct.pack(f"<{len(run.results)}d", *run.results)
+    return (*numbers, run.date.__reduce__()[1][0], struct.pack("<H", run.process), run.label.encode())  # type: ignore[return-value]
+
+
 def mixed(run: Run) -> bytes:
     """Bytes of a format that nothing here reads."""
     return b"".join(
@@ -123,6 +148,7 @@ KINDS: dict[str, Callable[[Run], bytes]] = {
     "agent.zip": lambda run: zipped(run, b'{"data": "' + base64.b64encode(pickled(run)) + b'"}\n'),
     "model.joblib": lambda run: zlib.compress(pickled(run)),
     "model.zip": zipped,
+    "search.joblib": by_joblib,
     "out.tar.gz": tarred,
     "state.bin": mixed,
     **{f"state{number}.pkl": partial(pickled, protocol=number) for number in (3, 4, 5)},
@@ -197,6 +223,11 @@ def packed(comment: bytes) -> bytes:
 )
 def test_what_a_format_has_beside_its_content_is_a_result(one: bytes, other: bytes, tmp_path: Path) -> None:
     assert results_apart("some.bin", one, other, tmp_path)
+
+
+def test_padding_before_an_array_that_is_no_padding_counts(tmp_path: Path) -> None:
+    at = JOBLIB.index(b"\xff\xff\xff")
+    assert results_apart("some.bin", JOBLIB, JOBLIB[:at] + b"7" + JOBLIB[at + 1 :], tmp_path)
 
 
 def test_the_number_that_torch_makes_of_the_other_members_is_none(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from ..host.zip_directory import hold_whole, open_zip
 from .event_files import bounded, float32
 from .evidence import EXACT, Evidence
+from .pickle_structure import Pickle, array_behind
 from .text_tokens import digits
 
 MOST_BYTES = 16 << 20
@@ -234,16 +235,31 @@ class _Reader:
             return None
         try:
             found = [*self._opcodes(data, name)]
-        except (ValueError, IndexError, UnicodeDecodeError):  # such as joblib's, with arrays in between
+        except (
+            ValueError,
+            IndexError,
+            KeyError,
+            UnicodeDecodeError,
+        ):  # such as joblib's with arrays of objects
             return None
         return iter(found)
 
     def _opcodes(self, data: bytes, name: str) -> Iterator[str]:
-        end = 0
-        for number, (opcode, argument, at) in enumerate(pickletools.genops(data)):
+        file, pickled, end = io.BytesIO(data), Pickle(), 0
+        for number, (opcode, argument, at) in enumerate(pickletools.genops(file)):
             if number > MOST_LINES:
                 raise ValueError("too long")
             end = (at or 0) + 1
+            built = pickled.take(opcode, argument)
+            array = array_behind(built) if built is not None else None
+            if array is not None:
+                size, kind, is_padded = array
+                padding = file.read(file.read(1)[0] if is_padded else 0)
+                yield from self._bytes(padding.strip(b"\xff"), name)  # as long as the array's alignment asks
+                content = file.read(size)
+                if len(content) < size:
+                    raise ValueError("an array is cut short")
+                yield from self._array_lines(b"", content, kind, name)
             if opcode.name == "FRAME":  # how long the texts are
                 continue
             if opcode.name.endswith(_BY_NAME):  # a place in the memo, a class: no value

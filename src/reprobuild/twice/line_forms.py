@@ -24,9 +24,9 @@ _CORNERS = ("┏┓", "┡┩", "┗┛", "└┘", "┌┐", "├┤", "╭╮"
 _HORIZONTAL = "━┳╇┻─┴┬┼═╦╩╬"
 _ONE_EACH = re.compile("([━─═])[━─═]+")
 COUNTED = ("number", "lasting")
-_MEASURE = re.compile(
+_MEASURE = re.compile(  # no sentiment, no multimedia, no centimeters, nothing secondary, no wallet
     r"time(?!nt|dia|ter|_?step)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
-    r"|throughput|per_sec",  # no sentiment, no multimedia, no centimeters, nothing secondary
+    r"|throughput|per_sec|(?<![^\W_])wall(?![^\W_])",
     re.IGNORECASE,
 )
 _UNIT = re.compile(

@@ -10,7 +10,7 @@ _DATE = r"(?:\d{4}-\d\d-\d\d|\d{4}_\d{1,2}_\d{1,2}|\d{4}\.\d\d\.\d\d|\d{4}/\d\d/
 _WITHOUT_COLONS = r"\d{4}[-_./]\d\d[-_./]\d\d[T_ /@-]\d{4}(?:\d\d)?(?!\d)"
 _FULL = (
     rf"(?!{_WITHOUT_COLONS}){_DATE}"
-    r"(?:[T_ /@-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"(?:[T_ /@:-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?)?)?(?:Z|[+-]\d\d:?\d\d)?"
 )
 _SHORT = rf"(?:20\d{{6}}[-_T]?\d{{4}}(?:\d\d)?|{_WITHOUT_COLONS})"
 _NAMED = (
@@ -18,11 +18,15 @@ _NAMED = (
     r"(?: (?:UTC|GMT))?(?: \d{4})?"
 )
 _SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
+_SERVED = r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?"
+"""As web servers log it (Apache's documentation of mod_log_config, ``%t``)."""
+_OF_PDF = r"D:20\d{12}(?:Z|[+-]\d\d'\d\d'?)?"
+"""A date in a PDF (ISO 32000-1, 7.9.4)."""
 _CLOCK = r"(?:\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?|\d\d-\d\d-\d\d)"
 _JULIAN = r"(?:2[45]\d{5}\.\d{5,}|2\.[45]\d{10,}[eE]\+?0?6)"
 """A day number of astronomy with a fraction, as SQLite's clock gives it."""
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
-_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH)
+_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH, _SERVED, _OF_PDF)
 _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
 _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
@@ -30,6 +34,7 @@ _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
 MOMENT = rf"(?<![0-9A-Za-z.:])(?:{'|'.join(_KINDS)})(?!\d|:\d)"
 MOMENT = MOMENT.replace("<fraction>", f"(?:{_TWICE}|{_FRACTION})", 1).replace("<fraction>", _FRACTION)
 _PATTERNS = tuple(re.compile(kind.replace("<fraction>", r"(?:[.,][\d.]+)")) for kind in _KINDS)
+_ZONE = re.compile(r"([+-])(\d\d):?(\d\d)$")
 _EPOCH_DAY = 2440587.5
 _LONGEST = 3600
 """Seconds of a run up to which a time of day without its date says that it is of the run."""
@@ -46,7 +51,8 @@ def in_run(text: str, began: float, ended: float, zones: Sequence[int]) -> bool:
 
 def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
     """Yield what a text may mean: seconds since 1970, and how long that lasts."""
-    full, short, named, slashed, julian, clock, epoch = (pattern.fullmatch(text) for pattern in _PATTERNS)
+    full, short, named, slashed, julian, clock, epoch, *_ = (pattern.fullmatch(text) for pattern in _PATTERNS)
+    yield from _of_programs(text, zones)
     numbers = [int(number[:20]) for number in re.findall(r"\d+", text)]  # int() refuses 4,300 digits
     if epoch:
         whole, _, rest = text.partition(".")
@@ -81,14 +87,32 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
                 yield from _dated([day.year, day.month, day.day, *_hours(numbers, text)], [zone])
 
 
+def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
+    """Yield what a web server's date or a PDF's means."""
+    if re.fullmatch(_OF_PDF, text):
+        told, zone = f"{text[2:10]} {text[10:16]}", _zones(text.replace("'", ""), 16, zones)
+        yield from _dated([int(told[:4]), *(int(told[at : at + 2]) for at in (4, 6, 9, 11, 13))], zone)
+    elif re.fullmatch(_SERVED, text) and text[3:6].lower() in _MONTHS:
+        day, *rest = (int(number) for number in re.findall(r"\d+", text[:20]))
+        month = _MONTHS.index(text[3:6].lower()) + 1
+        yield from _dated([rest[0], month, day, *rest[1:]], _zones(text, 20, zones))
+
+
 def _full(text: str, numbers: Sequence[int], zones: Sequence[int]) -> Iterator[tuple[float, float]]:
     length = min(len(numbers), 6)
-    ahead = re.search(r"([+-])(\d\d):?(\d\d)$", text[10:])
+    ahead = _ZONE.search(text, 10)
     if ahead:
-        seconds = (int(ahead[2]) * 60 + int(ahead[3])) * 60
-        zones = [seconds if ahead[1] == "+" else -seconds]
-        length = min(length, len(re.findall(r"\d+", text[: 10 + ahead.start()])))
-    yield from _dated(numbers[:length], zones)
+        length = min(length, len(re.findall(r"\d+", text[: ahead.start()])))
+    yield from _dated(numbers[:length], _zones(text, 10, zones))
+
+
+def _zones(text: str, at: int, zones: Sequence[int]) -> Sequence[int]:
+    """Return the seconds by which a text says that its zone is ahead, from a place on; else those given."""
+    ahead = _ZONE.search(text, at)
+    if ahead is None:
+        return [0] if text.endswith("Z") else zones
+    seconds = (int(ahead[2]) * 60 + int(ahead[3])) * 60
+    return [seconds if ahead[1] == "+" else -seconds]
 
 
 def _hours(numbers: Sequence[int], text: str) -> list[int]:
