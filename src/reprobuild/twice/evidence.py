@@ -17,6 +17,7 @@ from ..errors import RepeatError
 from ..host.home import open_regular
 from . import evidence_limits as limits
 from .derived_items import Item, SiteKey, of_minutes, spans, together, windows
+from .library_formats import told_contents
 
 FORMAT = 3
 MOST_BYTES = 256 << 20
@@ -66,6 +67,8 @@ class Evidence:
     """Messages of a log → where measured numbers stand in them: from, to, and which one it is."""
     alone: frozenset[str] = frozenset()
     """The streams that one process at most wrote to, as far as Python's own writing tells."""
+    contents: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Lines of files that only their library reads, by SHA-256."""
 
     @cached_property
     def texts(self) -> Mapping[str, list[Item]]:
@@ -229,11 +232,11 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
     items += spans(values)
     items += of_minutes(values)
     with _readable(folder):
-        alone = _alone(writers)
+        alone, contents = _alone(writers), told_contents(folder)
     return Evidence(
         began=began, ended=ended, zones=tuple(sorted(zones)), memory=tuple(memory),
         names=limits.bounded_names(names), items=items, messages=messages,
-        several=several, alone=alone,
+        several=several, alone=alone, contents=contents,
     )  # fmt: skip
 
 

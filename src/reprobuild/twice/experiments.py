@@ -37,7 +37,7 @@ GENERATORS = {
 }
 
 MOST_ALONE = 4
-"""Clocks of several that are each frozen alone."""
+"""Clocks of several, or functions with some, that are each frozen alone."""
 _THREADS = ("threads", 0, "")
 _COMMANDS = ("commands", 0, "")
 _DRAWS = ("draw", 0, "")
@@ -106,7 +106,11 @@ def suspects(cause: Cause) -> list[Suspect]:
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
-    return sorted(found, key=_seldom)
+    return sorted(found, key=lambda each: (_seldom(each), each.remedy not in _SPECIAL))
+
+
+_SPECIAL = (known_causes.QUERY, known_causes.COMPILED_DRAW)
+"""Of what few programs do, and then mostly is the cause."""
 
 
 def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
@@ -124,7 +128,7 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     if threads is not None:
         # What came in time, where the program waits for others for some time, or what these draw in turn.
         waits = [each for each in cause.candidates if each.kind == "timeout"]
-        drawn = [each for each in given if each.kind == "draw"]
+        drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
         proven = (*waits, *drawn, *threads.candidates)
         found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
@@ -150,18 +154,24 @@ def _of_draws(drawn: tuple[Candidate, ...]) -> Suspect:
     return Suspect(f"the generator seeded before {lines}{more}", pins, drawn, known_causes.SOURCES["draw"])
 
 
+_OF_HINTS = (
+    (known_causes.SET, "the same addresses in each run", "addresses"),
+    (known_causes.BATCHES, "batches in the order in which they were asked for", "batches"),
+    (known_causes.TIMER, "no timer that interrupts it", "timers"),
+    (known_causes.TRIALS, "one trial at a time", "trials"),
+    (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
+    (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
+    (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
+    (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
+)
+_UNFAITHFUL = ("addresses", "threads")
+
+
 def _of_hint(name: str) -> Suspect | None:
     remedy = known_causes.of_hint(name)
-    if remedy is known_causes.SET:
-        return Suspect("the same addresses in each run", (("addresses", 0, ""),), (), remedy, faithful=False)
-    if remedy is known_causes.BATCHES:
-        return Suspect("batches in the order in which they were asked for", (("batches", 0, ""),), (), remedy)
-    if remedy is known_causes.TIMER:
-        return Suspect("no timer that interrupts it", (("timers", 0, ""),), (), remedy)
-    if remedy is known_causes.TRIALS:
-        return Suspect("one trial at a time", (("trials", 0, ""),), (), remedy)
-    if remedy in (known_causes.THREADS, known_causes.CONNECTED):
-        return Suspect("one thread, and one worker in each pool", (_THREADS,), (), remedy, faithful=False)
+    for known, what, pin in _OF_HINTS:
+        if remedy is known:
+            return Suspect(what, ((pin, 0, ""),), (), remedy, faithful=pin not in _UNFAITHFUL)
     return None
 
 
@@ -261,11 +271,30 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
 
 
 def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
-    """Return the one clock of several that is enough, where one is."""
+    """Return the one clock of several that is enough, where one is, or else those of one function.
+
+    Of a duration both ends have to be frozen, and these mostly are in one function.
+    """
     if suspect.remedy is not known_causes.SOURCES["clock"] or len(suspect.candidates) < 2:
         return None
-    for clock in suspect.candidates[:MOST_ALONE]:
-        one = _of_clocks((clock,))
+    functions: dict[tuple[str, str], tuple[Candidate, ...]] = {}
+    for clock in suspect.candidates:
+        key = clock.place.file, clock.place.function
+        functions[key] = (*functions.get(key, ()), clock)
+    found = None
+    if len(functions) > 1:
+        found = _first_that_repeats(list(functions.values()), laboratory, trials)
+    clocks = found.candidates if found is not None else suspect.candidates
+    one = _first_that_repeats([(clock,) for clock in clocks], laboratory, trials) if len(clocks) > 1 else None
+    return one or found
+
+
+def _first_that_repeats(
+    choices: Sequence[tuple[Candidate, ...]], laboratory: Laboratory, trials: list[Trial]
+) -> Suspect | None:
+    """Return the first of some choices of clocks that make the program repeat when they are frozen."""
+    for clocks in choices[:MOST_ALONE]:
+        one = _of_clocks(clocks)
         outcome = laboratory.repeats(one)
         if outcome is not None:
             trials.append(Trial(one.what, outcome))

@@ -124,7 +124,7 @@ def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
             [
                 (at, s)
                 for at, s in enumerate(stream.sources)
-                if s.kind == "draw" and s.name.rpartition(".")[0] == module
+                if s.kind == "draw" and s.name.rpartition(".")[0] == module and not s.name.endswith(_SEED)
             ]
             for stream in (a, b)
         ]
@@ -233,9 +233,13 @@ def _is_in(candidate: Candidate, seed: Candidate) -> bool:
     )
 
 
+_SEED = (".seed", ".manual_seed", ".default_rng")
+"""How the names end of what makes or seeds a generator."""
+
+
 def is_seed(candidate: Candidate) -> bool:
     """Return whether it is the seed of a generator."""
-    return candidate.kind == "seed" or candidate.name.endswith((".seed", ".manual_seed", ".default_rng"))
+    return candidate.kind == "seed" or candidate.name.endswith(_SEED)
 
 
 def hints_near(stream: Stream, place: ProgramLine) -> list[Candidate]:

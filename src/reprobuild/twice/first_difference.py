@@ -12,6 +12,7 @@ from ..selftest.distance import of_values
 from .databases import HEAD as DATABASE
 from .event_files import EVENTS
 from .file_values import value_lines
+from .library_formats import HEAD
 from .records import Moment, MomentPart, Stream
 from .text_differences import TextDifference, Texts
 from .written import WrittenFile
@@ -292,11 +293,9 @@ def files_apart(
                 found += ends
                 explained += same
                 beside = "clock times of its records" if path.endswith(EVENTS) else ""
-                beside = (
-                    "difference beside its rows"
-                    if a.lines[:1] and a.lines[0].startswith(DATABASE)
-                    else beside
-                )
+                head = a.lines[0] if a.lines else ""
+                beside = "difference beside its rows" if head.startswith(DATABASE) else beside
+                beside = "difference beside its values" if head.startswith(HEAD) else beside
                 if a.lines == b.lines and beside:
                     sizes = (f"{a.size} bytes", f"{b.size} bytes")
                     explained.append(TextDifference(f"file {path}", sizes, beside))

@@ -150,6 +150,16 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+QUERY = Remedy(
+    "DuckDB computes in several threads, and without ORDER BY its rows come as these end",
+    "ORDER BY a key, also in first(…), last(…) and list(…); or SET threads = 1",
+    "DuckDB's documentation of order preservation",
+)
+COMPILED_DRAW = Remedy(
+    "compiled code draws from a generator of Numba's own, which numpy.random.seed outside does not seed",
+    "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
+    "Numba's documentation of random numbers",
+)
 CONNECTED = Remedy(
     "clients connect in another order in each run",
     "let each say its number, and go through them in the order of these",
@@ -288,6 +298,11 @@ _OF_LIBRARY = Remedy(
     "seed that one, as Faker.seed(SEED) does: random.seed and numpy.random.seed do not reach it",
     "Python's documentation of random.Random",
 )
+_SPACE = Remedy(
+    "a space has a generator of its own, which neither numpy.random.seed nor env.reset(seed=SEED) seeds",
+    "seed the space: env.action_space.seed(SEED)",
+    "Gymnasium's documentation of Space.seed",
+)
 _NAMED = Remedy(
     "it is drawn by the system, to name something",
     "compute nothing from it, and sort by something else",
@@ -295,19 +310,24 @@ _NAMED = Remedy(
 )
 
 
+_HINTS = {
+    "the order of a set": SET,
+    "batches in the order in which workers finish": BATCHES,
+    "a timer that interrupts the program": TIMER,
+    "trials that run at once": TRIALS,
+    "rows that a query gives in no order": QUERY,
+    "a draw in code that Numba compiles": COMPILED_DRAW,
+    "the order in which others connect": CONNECTED,
+}
+
+
 def of_hint(name: str) -> Remedy | None:
     """Return what is known about a line of the program's text, by what the recorder calls it."""
-    if name == "the order of a set":
-        return SET
-    if name == "batches in the order in which workers finish":
-        return BATCHES
-    if name == "a timer that interrupts the program":
-        return TIMER
-    if name == "trials that run at once":
-        return TRIALS
-    if name == "the order in which others connect":
-        return CONNECTED
-    return THREADS if "thread" in name or "order in which tasks end" in name else None
+    of_threads = "thread" in name or "order in which tasks end" in name
+    return _HINTS.get(name, THREADS if of_threads else None)
+
+
+_OF_DRAWS = (("random.Random.", _OF_LIBRARY), ("gymnasium.spaces.", _SPACE))
 
 
 def of_source(kind: str, name: str) -> Remedy | None:
@@ -315,8 +335,9 @@ def of_source(kind: str, name: str) -> Remedy | None:
     function = name.partition(" in ")[0]
     if function.endswith((".default_rng", ".RandomState", "random.Random", ".Generator")):
         return _MADE
-    if kind == "draw" and name.startswith("random.Random."):
-        return _OF_LIBRARY
+    for begins, remedy in _OF_DRAWS if kind == "draw" else ():
+        if name.startswith(begins):
+            return remedy
     if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
         return _NAMED
     if name.startswith("xargs"):

@@ -182,7 +182,7 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     for candidate in cause.candidates:
         there = f"at {candidate.place}: `{candidate.place.text}`"
         if candidate.kind == "hint":
-            yield "may be", f"{candidate.name} {there}"
+            yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:
             yield "other path", f"the runs went on in another way {there}, by {candidate.name}"
         elif candidate.kind == HANDED:

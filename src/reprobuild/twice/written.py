@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import RepeatError
 from ..host.untrusted_files import LONGEST_PATH
-from . import databases, event_files
+from . import databases, event_files, library_formats
 from .checkpoints import tensors
 from .evidence import Evidence
 from .ignored import Ignored
@@ -196,6 +196,10 @@ def written_file(
     events = event_files.NAME.fullmatch(inside)
     if events and (values := event_files.event_lines(path)) is not None:
         lines = tuple(ignored.lines("\n".join(values).encode()))
+    if lines is None and evidence.contents and library_formats.is_such(head):
+        with path.open("rb") as file:
+            told = evidence.contents.get(hashlib.file_digest(file, "sha256").hexdigest())
+        lines = tuple(ignored.lines("\n".join(told).encode(errors="surrogatepass"))) if told else None
     if lines is None and (rows := databases.database_lines(path)) is not None:
         lines = tuple(ignored.lines("\n".join(rows).encode()))
     return WrittenFile(

@@ -13,7 +13,17 @@ import os
 import time
 from _thread import RLock, start_new_thread
 
-from . import drawn_names, gpu_states, measured, pace, printed, serializers, time_travel, writers
+from . import (
+    drawn_names,
+    gpu_states,
+    library_formats,
+    measured,
+    pace,
+    printed,
+    serializers,
+    time_travel,
+    writers,
+)
 from .drawn_names import Instead
 from .watching import Watcher, warn
 from .writing import identity
@@ -313,6 +323,7 @@ def _before(owner: Any, name: str) -> None:
 
 def install(watcher: Watcher) -> None:
     """Follow what is there, and what is imported later."""
+    library_formats.install(watcher)
     time_travel.install(watcher)
     faster = pace.chosen()
     _measure(time, CLOCKS, instant=True, faster=faster)

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Container, Iterator
 from typing import Any
 
+from . import library_hints
 from .places import is_users, text
 
 MOST_BYTES = 1 << 20
@@ -66,6 +67,8 @@ def write(writer: Any, read: Container[str] = ()) -> None:
     for path in own[:MOST_MODULES]:
         if path not in read:
             write_of(writer, path)
+    for path in library_hints.sql_files():
+        write_of(writer, path)
 
 
 def write_of(writer: Any, path: str) -> None:
@@ -79,7 +82,10 @@ def of_file(path: str) -> list[tuple[int, str]]:
     """Return the lines with a hint, and what it is; none where the file is no Python that can be read."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is slow to import
-            tree = ast.parse(file.read(MOST_BYTES))
+            data = file.read(MOST_BYTES)
+        if path.endswith(".sql"):
+            return [(line, library_hints.ORDERLESS) for line in library_hints.orderless(data.decode())]
+        tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []
     return sorted({(line, what) for line, what in _found(tree) if line})
@@ -95,6 +101,7 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
         for argument in node.args
     }
     yield from _threads(tree)
+    yield from library_hints.found(tree)
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
             yield node.iter.lineno, "the order of a set"

@@ -57,6 +57,8 @@ def install(watcher: Watcher, sources: Any) -> None:
     watcher.after("pandas", functools.partial(_pandas, sources))
     watcher.after("polars", functools.partial(_polars, sources))
     watcher.after("polars.dataframe.group_by", functools.partial(_groups, sources))
+    for name in ("gymnasium.spaces", "gym.spaces"):
+        watcher.after(name, functools.partial(_spaces, sources))
 
 
 def _numpy(sources: Any, module: Any) -> None:
@@ -123,6 +125,28 @@ def _moment(sources: Any, bound: Any, label: str) -> Any:
         )
 
     return moment
+
+
+SPACES = "gymnasium.spaces."
+
+
+def _spaces(sources: Any, module: Any) -> None:
+    """Watch what the program draws from spaces, whose generators the system seeds at some time before."""
+    for kind in list(vars(module).values()):
+        if isinstance(kind, type) and issubclass(kind, module.Space) and "sample" in vars(kind):
+            owner: Any = kind
+            owner.sample = _sampled(sources, owner.sample, f"{SPACES}{kind.__name__}.sample")
+
+
+def _sampled(sources: Any, inner: Any, label: str) -> Any:
+    @functools.wraps(inner)
+    def sample(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        if not _called_by_program():
+            return inner(self, *arguments, **keywords)
+        drawn = sources.call_of("draw", label, functools.partial(inner, self), arguments, keywords)
+        return sources.note("draw", label, drawn)
+
+    return sample
 
 
 def _polars(sources: Any, module: Any) -> None:

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from . import libraries, measured, orders
+from . import libraries, library_pins, measured, orders
 from . import sources as recorded
 from .places import drawn_at, here
 from .watching import Watcher, warn
@@ -126,10 +126,12 @@ class Pins(recorded.Sources):
 
     def _drawn(self, owner: str, inner: Any, given: Any, named: Any) -> Any:
         """Draw from the generator in a state of this experiment's, and put its own state back."""
-        if owner == "random.Random":  # a library's own
-            own = vars(inner.__self__)  # not by its address, which the next one may have
+        space = owner.startswith(libraries.SPACES)
+        if space or owner == "random.Random":  # a library's own
+            generator = inner.args[0] if space else inner.__self__
+            own = vars(generator)  # not by its address, which the next one may have
             if "_reprobuild_seeded" not in own:
-                own["_reprobuild_seeded"] = inner.__self__.seed(0)
+                own["_reprobuild_seeded"] = generator.seed(0)
             return inner(*given, **named)
         module = sys.modules[owner]
         numpy = owner == "numpy.random"
@@ -390,6 +392,16 @@ def vary_listings() -> None:
     setattr(os, "scandir", scandir)  # noqa: B010
 
 
+_CHANGES: tuple[tuple[str, str, Callable[[Any], None]], ...] = (
+    ("batches", "torch.utils.data.dataloader", _in_order),
+    ("timers", "signal", _no_timers),
+    ("trials", "optuna.study.study", _one_trial),
+    ("duckdb", "duckdb", library_pins.one_thread_of_duckdb),
+    ("numba", "numba", library_pins.seed_numba),
+)
+"""What is pinned everywhere, by a change to a module once it is imported."""
+
+
 def install(watcher: Watcher) -> None:
     """Pin what was chosen."""
     pins = Pins(os.environ[PIN])
@@ -416,12 +428,9 @@ def install(watcher: Watcher) -> None:
             "multiprocessing.process", lambda m: _one_by_one(m.BaseProcess, lambda p: f"/proc/{p.pid}/stat")
         )
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
-    if "batches" in pins.places:
-        watcher.after("torch.utils.data.dataloader", _in_order)
-    if "timers" in pins.places:
-        watcher.after("signal", _no_timers)
-    if "trials" in pins.places:
-        watcher.after("optuna.study.study", _one_trial)
+    for pin, module, change in _CHANGES:
+        if pin in pins.places:
+            watcher.after(module, change)
     for name, seed in (
         ("random", lambda module: module.seed(0)),
         ("numpy.random", lambda module: module.seed(0)),

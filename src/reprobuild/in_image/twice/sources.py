@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import commands, gpu_states, hints, libraries, orders, settings
+from . import commands, gpu_states, hints, libraries, library_hints, orders, settings
 from .libraries import PINNED, seeded_with
 from .places import drawn_at, here, is_users, text
 from .watching import Watcher
@@ -393,6 +393,8 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
         sources.content(arguments[0])
     elif is_programs(arguments[0]):
         sources.note("file", "open", arguments[0])
+        if arguments[0].endswith(".sql"):
+            library_hints.read_sql(arguments[0])
         if not isinstance(arguments[1], str):
             return
         if set(arguments[1]) & set("wax+"):

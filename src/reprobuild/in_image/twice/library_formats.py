@@ -1,0 +1,231 @@
+"""What files hold whose format only their library reads, as lines: Parquet, Feather, HDF5 and DuckDB.
+
+A time in such a file moves bytes all over it. The program that wrote it has its library, and so tells at its
+end what is in it. The lines belong to the file's SHA-256: of one that changes afterwards nothing is known.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+from typing import Any
+
+from .watching import Watcher
+
+MOST_FILES = 64
+MOST_BYTES = 32 << 20
+"""Of one file."""
+MOST_LINES = 100_000
+LONGEST = 2000
+"""Characters of a value; of a longer one the rest is a digest."""
+_paths: dict[str, str] = {}
+"""The files, with what reads each."""
+
+
+def note(path: Any, reader: str) -> None:
+    """Note that a library writes a file."""
+    try:
+        named = os.fsdecode(path if isinstance(path, (str, bytes, os.PathLike)) else path.name)
+    except (AttributeError, TypeError):  # memory, or a descriptor
+        return
+    name = os.path.abspath(named)  # noqa: PTH100 -- pathlib is slow to import
+    if len(_paths) < MOST_FILES:
+        _paths[name] = reader
+    # Before its library's own end, after which h5py converts no more.
+    atexit.unregister(write)
+    atexit.register(write)
+
+
+def write() -> None:
+    """Write what the files hold."""
+    if not _paths:
+        return
+    import hashlib  # noqa: PLC0415 -- only where there are such files
+    import json  # noqa: PLC0415 -- as above
+
+    told = []
+    for path, reader in list(_paths.items()):
+        try:
+            if os.path.islink(path) or not 0 < os.path.getsize(path) <= MOST_BYTES:  # noqa: PTH114, PTH202 -- as above
+                continue
+            before = _digest(path, hashlib)
+            lines = [_short(line, hashlib) for _, line in zip(range(MOST_LINES + 1), _READERS[reader](path))]
+            if len(lines) <= MOST_LINES and _digest(path, hashlib) == before:
+                told.append({"sha256": before, "lines": lines})
+        except Exception:  # noqa: BLE001, S112 -- of any library: then the bytes are compared
+            continue
+    _paths.clear()
+    if told:
+        name = f"{os.environ['REPROBUILD_TWICE']}/{os.getpid()}.contents"
+        with open(f"{name}.unfinished", "w") as file:  # noqa: PTH123 -- as above
+            file.writelines(json.dumps(each) + "\n" for each in told)
+        os.replace(f"{name}.unfinished", name)  # noqa: PTH105 -- as above
+
+
+def _digest(path: str, hashlib: Any) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:  # noqa: PTH123 -- as above
+        while block := file.read(1 << 20):
+            found.update(block)
+    return str(found.hexdigest())
+
+
+def _short(line: str, hashlib: Any) -> str:
+    line = line.replace("\n", "\\n")
+    if len(line) <= LONGEST:
+        return line
+    return f"{line[:LONGEST]}… {hashlib.sha256(line.encode(errors='surrogatepass')).hexdigest()}"
+
+
+def _parquet(path: str) -> Any:
+    parquet = sys.modules["pyarrow.parquet"]
+    file = parquet.ParquetFile(path)
+    yield f"Parquet: {file.metadata.num_row_groups} groups of rows, format {file.metadata.format_version}"
+    yield from _table(file.read(), file.schema_arrow)
+
+
+def _feather(path: str) -> Any:
+    table = sys.modules["pyarrow.feather"].read_table(path, memory_map=False)
+    yield "Feather"
+    yield from _table(table, table.schema)
+
+
+def _table(table: Any, schema: Any) -> Any:
+    for field in schema:
+        yield f"column {field.name}: {field.type} {field.nullable} {field.metadata}"
+    for key, value in (schema.metadata or {}).items():
+        yield f"metadata {key!r}: {value!r}"
+    for row in table.to_pylist():
+        yield " | ".join(_shown(value) for value in row.values())
+
+
+def _polars(path: str) -> Any:
+    table = sys.modules["polars"].read_parquet(path)
+    yield "Parquet of Polars"
+    yield f"columns {list(table.schema.items())!r}"
+    for row in table.iter_rows():
+        yield " | ".join(map(_shown, row))
+
+
+def _hdf5(path: str) -> Any:
+    h5py = sys.modules["h5py"]
+    with h5py.File(path, "r") as file:
+        found: list[tuple[str, Any]] = [("/", file)]
+        file.visititems(lambda name, each: found.append((name, each)))
+        yield "HDF5"
+        for name, each in found:
+            is_array = isinstance(each, h5py.Dataset)
+            yield f"{name}: {type(each).__name__} {(each.shape, each.dtype, each.chunks) if is_array else ''}"
+            for key in sorted(each.attrs):
+                value = each.attrs[key]
+                yield f"{name} attribute {key}: {getattr(value, 'dtype', '')} {_listed(value)}"
+            if is_array:
+                for value in _flat(each[()]):
+                    yield f"{name}: {_shown(value)}"
+
+
+def _flat(array: Any) -> Any:
+    return array.ravel().tolist() if hasattr(array, "ravel") else [array]
+
+
+def _listed(value: Any) -> str:
+    return " ".join(_shown(each) for each in _flat(value))
+
+
+_BESIDE_TABLES = (
+    "SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
+    "SELECT sql FROM duckdb_indexes() ORDER BY ALL",
+    "SELECT sql, last_value FROM duckdb_sequences() ORDER BY ALL",
+)
+
+
+def _duckdb(path: str) -> Any:
+    duckdb = sys.modules["duckdb"]
+    try:
+        connection = duckdb.connect(path, read_only=True)
+    except duckdb.ConnectionException:  # the program has it open
+        connection = duckdb.connect(path)
+    try:
+        cursor = connection.cursor()
+        yield "DuckDB"
+        tables = cursor.execute(
+            "SELECT schema_name, table_name, sql FROM duckdb_tables()"
+            " WHERE database_name = current_database() AND NOT internal ORDER BY ALL"
+        ).fetchall()
+        for query in _BESIDE_TABLES:
+            for row in cursor.execute(query).fetchall():
+                yield f"beside tables: {_shown(row)}"
+        for schema, table, statement in tables:
+            yield f"table {schema}.{table}: {_shown(statement)}"
+            name = ".".join('"' + each.replace('"', '""') + '"' for each in (schema, table))
+            rows = cursor.execute(f"SELECT * FROM {name}")  # noqa: S608 -- quoted
+            while some := rows.fetchmany(1000):
+                for row in some:
+                    yield f"{table}: {' | '.join(_shown(value) for value in row)}"
+    finally:
+        connection.close()
+
+
+def _shown(value: Any) -> str:
+    """Return a value so that no other one of its column looks like it."""
+    if isinstance(value, (bytes, bytearray)):
+        return f"x'{value.hex()}'"
+    if isinstance(value, str):
+        return repr(value)
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_shown(key)}: {_shown(each)}' for key, each in value.items())}}}"
+    return repr(value)
+
+
+_READERS = {
+    "parquet": _parquet,
+    "feather": _feather,
+    "polars": _polars,
+    "hdf5": _hdf5,
+    "duckdb": _duckdb,
+}
+
+
+def _around(owner: Any, name: str, reader: str, at: int, *, writes: Any = None) -> None:
+    """Note the path that a function is given, if it writes."""
+    inner = getattr(owner, name)
+
+    @functools.wraps(inner)
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        result = inner(*arguments, **named)
+        if writes is None or writes(*arguments, **named):
+            for path in (*arguments[at : at + 1], *(named.get(each) for each in _NAMES)):
+                if path is not None:
+                    note(path, reader)
+        return result
+
+    setattr(owner, name, wrapper)
+
+
+_NAMES = ("where", "dest", "name", "database", "file", "path")
+
+
+def _opened_to_write(*arguments: Any, **named: Any) -> bool:
+    return str(named.get("mode", arguments[2] if len(arguments) > 2 else "r")) != "r"
+
+
+def _not_read_only(*_: Any, read_only: bool = False, **__: Any) -> bool:
+    return not read_only
+
+
+def install(watcher: Watcher) -> None:
+    """Follow what is there, and what is imported later."""
+    watcher.after("pyarrow.parquet.core", lambda m: _around(m.ParquetWriter, "__init__", "parquet", 1))
+    watcher.after("pandas.io.parquet", lambda m: _around(m, "to_parquet", "parquet", 1))
+    watcher.after("pyarrow.feather", lambda m: _around(m, "write_feather", "feather", 1))
+    watcher.after("h5py._hl.files", lambda m: _around(m.File, "__init__", "hdf5", 1, writes=_opened_to_write))
+    watcher.after("duckdb", lambda m: _around(m, "connect", "duckdb", 0, writes=_not_read_only))
+    watcher.after("polars.dataframe.frame", lambda m: _around(m.DataFrame, "write_parquet", "polars", 1))
+    watcher.after("polars.lazyframe.frame", lambda m: _around(m.LazyFrame, "sink_parquet", "polars", 1))
+    os.register_at_fork(after_in_child=_paths.clear)

@@ -1,0 +1,55 @@
+"""Lines at which DuckDB's queries have no order, and compiled code draws."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from reprobuild.in_image.twice.hints import of_file
+from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, ORDERLESS, found
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"),
+    [
+        ("con.sql('select a, sum(b) from t group by a')", [1]),
+        ("con.sql('''\nSELECT a, sum(b)\nFROM t\nGROUP BY a\n''')", [4]),
+        ("con.sql('select a, sum(b) from t group by a order by a')", []),
+        ("con.sql('select distinct a from t')", [1]),
+        ("con.sql('select last(price) from t')", [1]),
+        ("con.sql('select a from t')", []),
+        ("print('grouped: GROUP BY a')", []),
+        ("tape.aggregate('symbol, last(price)', 'symbol')", [1]),
+    ],
+)
+def test_a_query_without_order_is_a_hint_where_duckdb_may_get_it(
+    program: str, lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(found(ast.parse(program))) == []
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    assert list(found(ast.parse(program))) == [(line, ORDERLESS) for line in lines]
+
+
+def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "features.sql"
+    path.write_text("-- features\nSELECT a, count(*)\nFROM t\nGROUP BY a\n")
+    assert of_file(str(path)) == [(4, ORDERLESS)]
+
+
+@pytest.mark.parametrize(
+    ("decorator", "line", "counts"),
+    [
+        ("@njit", "u = np.random.random()", True),
+        ("@numba.njit(cache=True)", "u = random.random()", True),
+        ("@njit", "np.random.seed(3)", False),
+        ("@njit", "u = rng.random()", False),
+        ("@cache", "u = np.random.random()", False),
+    ],
+)
+def test_a_draw_of_compiled_code_is_a_hint(decorator: str, line: str, *, counts: bool) -> None:
+    program = f"{decorator}\ndef f():\n    {line}\n"
+    assert list(found(ast.parse(program))) == [(3, COMPILED_DRAW)] * counts
