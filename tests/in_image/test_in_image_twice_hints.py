@@ -14,6 +14,7 @@ from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
 from reprobuild.in_image.twice.sources import _inside as inside
 
+FILLED = "what threads fill in the order in which they come to it"
 SHARED = "what other processes change meanwhile"
 
 
@@ -24,6 +25,9 @@ SHARED = "what other processes change meanwhile"
         ("s = set(a)\nfor x in sorted(s):\n    pass", []),
         ("for d in asyncio.as_completed(tasks):\n    await d", [(1, "the order in which tasks end")]),
         ("q = mp.Queue()\nq.get()", [(2, "what comes first from others that put something in")]),
+        ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
+        ("server.accept()", [(1, "the order in which others connect")]),
+        ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
         ("g = np.random.default_rng()", [(1, "a generator that the system seeds")]),
         ("model.share_memory()", [(1, SHARED)]),
         ("n = mp.Value('i', 0)\nwith n.get_lock():\n    at = n.value\n    n.value += 1", [(3, SHARED)]),

@@ -124,6 +124,15 @@ def test_one_thread_proves_what_came_before_a_time_limit_ahead_of_a_line_that_th
     assert [each.place.line for each in found.candidates] == [6, 12]
 
 
+def test_of_lines_that_threads_make_suspect_the_likeliest_come_first() -> None:
+    filled = candidate("hint", "what threads fill in the order in which they come to it", 12)
+    first = candidate("hint", "what comes first from others that put something in", 14)
+    full = candidate("hint", "what a full queue does not take", 16)
+    found = confirmed(supposed(filled, first, full), Runs({0}), 4)
+    assert found.candidates == (full, filled, first)
+    assert found.remedy is known_causes.FULL
+
+
 def test_what_threads_draw_in_turn_is_the_cause_where_one_thread_repeats() -> None:
     line = candidate("hint", "threads that share what they work on", 12)
     ended = candidate("hint", "the order in which tasks end", 14)

@@ -117,6 +117,7 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     """Return what the program's text, or a race, makes suspect."""
     found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
     names = [each.name for each in cause.candidates if each.kind == "hint"]
+    names.sort(key=lambda name: _rank(known_causes.of_hint(name)))
     for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
         one = _of_hint(name)
         if one is None:
@@ -133,6 +134,10 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         proven = (*waits, *drawn, *threads.candidates)
         found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
     return list(found.values())
+
+
+def _rank(remedy: Remedy | None) -> int:
+    return _LIKELIEST.index(remedy) if remedy in _LIKELIEST else len(_LIKELIEST)
 
 
 def _seldom(suspect: Suspect) -> bool:
@@ -162,8 +167,12 @@ _OF_HINTS = (
     (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
+    (known_causes.FULL, "one thread, and one worker in each pool", "threads"),
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
+    (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
 )
+_LIKELIEST = (known_causes.FULL, known_causes.CONNECTED, known_causes.THREADS, known_causes.FIRST)
+"""Of what one thread at a time changes."""
 _UNFAITHFUL = ("addresses", "threads")
 
 

@@ -150,6 +150,16 @@ FLOW = Remedy(
     "the trace of both runs",
 )
 
+FULL = Remedy(
+    "whether the queue is full depends on how fast another thread takes from it",
+    "put, which waits for room, in place of put_nowait; or count what is dropped by steps, not by time",
+    "Python's documentation of queue.Queue.put",
+)
+FIRST = Remedy(
+    "several threads or processes put into this queue, and which of them is first is another one in each run",
+    "put a number with each, and go through them in the order of these",
+    "the trace of both runs",
+)
 QUERY = Remedy(
     "DuckDB computes in several threads, and without ORDER BY its rows come as these end",
     "ORDER BY a key, also in first(…), last(…) and list(…); or SET threads = 1",
@@ -317,7 +327,9 @@ _HINTS = {
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
     "a draw in code that Numba compiles": COMPILED_DRAW,
+    "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
+    "what comes first from others that put something in": FIRST,
 }
 
 

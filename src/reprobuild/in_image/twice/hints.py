@@ -47,6 +47,10 @@ _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
 _CONTENTS = ("value", "buf")
 _DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesample\b", re.IGNORECASE)
+_OF_QUEUES = {
+    **dict.fromkeys(("get", "get_nowait"), "what comes first from others that put something in"),
+    "put_nowait": "what a full queue does not take",
+}
 _QUEUES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue")
 _SEEDED = (
     *("seed", "Random", "default_rng", "RandomState", "SeedSequence"),
@@ -158,10 +162,8 @@ def _of_call(
     node: ast.Call, named: set[str], queues: set[str], harmless: set[int]
 ) -> Iterator[tuple[int, str]]:
     name = _called(node)
-    if name in ("get", "get_nowait") and isinstance(node.func, ast.Attribute):
-        owner = node.func.value
-        if _name(owner) in queues:
-            yield node.lineno, "what comes first from others that put something in"
+    if name in _OF_QUEUES and isinstance(node.func, ast.Attribute) and _name(node.func.value) in queues:
+        yield node.lineno, _OF_QUEUES[name]
     if name in _SHARING:
         yield node.lineno, _SHARED
     if name in _CALLS:
