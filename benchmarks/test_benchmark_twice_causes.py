@@ -46,6 +46,11 @@ def marked(folder: Path) -> set[tuple[str, int]]:
     }
 
 
+def _shell(program: Path) -> str:
+    """Return the shell that a script asks for in its first line."""
+    return "/bin/bash" if "bash" in program.read_text().partition("\n")[0] else "/bin/sh"
+
+
 def has_gpu(python: str) -> bool:
     command = [python, "-c", "import sys, torch; sys.exit(not torch.cuda.is_available())"]
     return subprocess.run(command, check=False).returncode == 0
@@ -82,7 +87,7 @@ def test_the_first_line_is_the_cause(folder: Path, tmp_path: Path) -> None:
             continue
         is_python = program.suffix == ".py"
         run = recorded(
-            python if is_python else "/bin/sh",
+            python if is_python else _shell(program),
             [str(program)],
             env={"PATH": path, "OMP_NUM_THREADS": "1"},
             warm=is_python

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from reprobuild.in_image.twice.hints import of_file
-from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, ORDERLESS, found
+from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, ORDERLESS, SQL_CLOCK, found
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,13 @@ def test_a_query_without_order_is_a_hint_where_duckdb_may_get_it(
     assert list(found(ast.parse(program))) == [(line, ORDERLESS) for line in lines]
 
 
-def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path) -> None:
+def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "features.sql"
-    path.write_text("-- features\nSELECT a, count(*)\nFROM t\nGROUP BY a\n")
-    assert of_file(str(path)) == [(4, ORDERLESS)]
+    path.write_text("-- features\nSELECT a, julianday('now') - day\nFROM t\nGROUP BY a\n")
+    monkeypatch.delitem(sys.modules, "duckdb", raising=False)
+    assert of_file(str(path)) == [(2, SQL_CLOCK)]
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    assert of_file(str(path)) == [(2, SQL_CLOCK), (4, ORDERLESS)]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from types import SimpleNamespace
 from typing import Any
 
-from reprobuild.in_image.twice.library_pins import one_thread_of_duckdb, seed_numba
+import pytest
+
+from reprobuild.in_image.twice.library_pins import (
+    one_thread_of_duckdb,
+    seed_numba,
+    stop_clock_of_duckdb,
+    stop_clock_of_sqlite,
+)
 
 
 class Connection:
@@ -34,6 +43,37 @@ def test_no_statement_of_the_program_sets_another_number_of_threads() -> None:
     connection.execute("SELECT threads = 4 FROM t")
     one = "SET threads = 1"
     assert kept == [one, one, f"{one}; SELECT 1", one, one, "SELECT threads = 4 FROM t"]
+
+
+def test_a_query_of_duckdb_has_a_fixed_time() -> None:
+    kept: list[str] = []
+    module: Any = SimpleNamespace(
+        DuckDBPyConnection=Connection, execute=kept.append, sql=kept.append, query=kept.append
+    )
+    stop_clock_of_duckdb(module)
+    module.sql("SELECT now() - at, current_timestamp FROM known")
+    assert kept == [
+        "SELECT TIMESTAMPTZ '2030-01-01 00:00:00+00' - at, TIMESTAMPTZ '2030-01-01 00:00:00+00' FROM known"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT julianday('now') - julianday('2029-12-31')", 1.0),
+        ("SELECT datetime('now', '+1 day')", "2030-01-02 00:00:00"),
+        ("SELECT date()", "2030-01-01"),
+        ("SELECT strftime('%Y')", "2030"),
+        ("SELECT strftime('%Y', '2001-02-03')", "2001"),
+        ("SELECT CURRENT_TIMESTAMP", "2030-01-01 00:00:00"),
+        ("SELECT abs(-3)", 3),
+    ],
+)
+def test_a_query_of_sqlite_has_a_fixed_time(query: str, expected: object) -> None:
+    module: Any = SimpleNamespace(connect=sqlite3.connect, dbapi2=SimpleNamespace())
+    stop_clock_of_sqlite(module)
+    with contextlib.closing(module.connect(":memory:")) as database:
+        assert database.execute(query).fetchone() == (expected,)
 
 
 def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay() -> None:

@@ -225,6 +225,18 @@ def test_what_a_format_has_beside_its_content_is_a_result(one: bytes, other: byt
     assert results_apart("some.bin", one, other, tmp_path)
 
 
+def test_a_date_in_a_pdf_is_no_number(tmp_path: Path) -> None:
+    """Eight bytes of this text, ``148Z) >>``, are the double 1.88e-09."""
+    one, other = (
+        b"%PDF-1.4\n%\xac\xdc \xab\xba\n<< /CreationDate (D:"
+        + run.date.strftime("%Y%m%d%H%M%S").encode()
+        + b"Z) >>\nendobj\n"
+        for run in (ONE, OTHER)
+    )
+    for shift in range(8):
+        assert not results_apart("plot.pdf", b"\0" * shift + one, b"\0" * shift + other, tmp_path)
+
+
 def test_padding_before_an_array_that_is_no_padding_counts(tmp_path: Path) -> None:
     at = JOBLIB.index(b"\xff\xff\xff")
     assert results_apart("some.bin", JOBLIB, JOBLIB[:at] + b"7" + JOBLIB[at + 1 :], tmp_path)

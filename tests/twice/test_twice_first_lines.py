@@ -230,6 +230,19 @@ def test_what_differs_after_the_runs_did_other_things_comes_after_what_did_befor
     assert [(each.place.line, [p.line for p in each.came_from]) for each in followed.decisions] == [(2, [1])]
 
 
+def test_whole_numbers_that_come_of_times_were_chosen_by_them() -> None:
+    """As the fastest of several sizes; what is computed of times has parts of a second."""
+    a, b = Run(), Run()
+    for run, cost, best in ((a, "{8: 0.25, 16: 0.5}", "8"), (b, "{8: 0.5, 16: 0.25}", "16")):
+        run.add(1, {}, {"cost": cost})
+        run.add(2, {"cost": cost}, {"total": cost[-5:]})
+        run.add(3, {"cost": cost}, {"best": best})
+        run.add(4, {"best": best}, {})
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
+    [decision] = follow(one, other).decisions
+    assert (decision.place.line, [each.line for each in decision.came_from]) == (3, [1])
+
+
 def test_what_a_called_function_returned_decides() -> None:
     a, b = Run(), Run()
     for run, over in ((a, "0"), (b, "1")):

@@ -498,11 +498,11 @@ def test_a_sum_of_times_by_torch_has_single_precision(printed: str, counts: bool
 @pytest.mark.parametrize(
     ("kind", "lines", "counts"),
     [
-        ("message 0", ("wall 3", "wall 4"), False),
-        ("printed 0", ("wall 3", "wall 4"), True),
+        ("message 0", ("size 3", "size 4"), False),
+        ("printed 0", ("size 3", "size 4"), True),
         ("printed 0", ("took 3 s", "took 4 s"), False),
-        ("maybe message 0", ("wall 3", "wall 4"), True),
-        ("maybe message 0|message 0", ("wall 3", "wall 4"), False),
+        ("maybe message 0", ("size 3", "size 4"), True),
+        ("maybe message 0|message 0", ("size 3", "size 4"), False),
     ],
 )
 def test_a_short_number_at_its_place_in_a_printed_line(

@@ -123,7 +123,7 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
             origins = [origin for seed in seeds for origin in seeded_by(seed, candidates)]
             told = f"{stream.operations[finding.at].name} gave what another rank drew"
             return replace(_by_source([*seeds, *origins], stream.label), told=told)
-    cause = _cause(stream, candidates, finding)
+    cause = _cause(stream, candidates, finding, [each for each, _ in streams])
     general = cause.remedy in (known_causes.OUTSIDE, known_causes.RANDOM)
     return replace(cause, remedy=known_causes.ORDER) if general and parting and parting.reordered else cause
 
@@ -302,10 +302,12 @@ def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
     return _Finding("uninitialised", known_causes.UNINITIALISED, told, made)
 
 
-def _cause(stream: Stream, candidates: Sequence[Candidate], finding: _Finding) -> Cause:
+def _cause(
+    stream: Stream, candidates: Sequence[Candidate], finding: _Finding, streams: Sequence[Stream]
+) -> Cause:
     operation = stream.operations[finding.at]
     computed = finding.kind in ("operation", "uninitialised", "race")
-    hints = [] if computed else hints_near(stream, operation.place)
+    hints = [] if computed else hints_near(stream, operation.place, streams)
     order = False
     taken = taken_before(candidates, stream, operation)
     if computed:  # what is not torch's own may have taken something while it ran

@@ -87,6 +87,7 @@ def suspects(cause: Cause) -> list[Suspect]:
             if each.name.startswith(("shuf", "sort", "xargs")):
                 fixed = "a fixed source of random bytes for shuf and sort"
                 told = "one process at a time of xargs" if each.name.startswith("xargs") else fixed
+                told += ", and a fixed time for date"
                 remedy = known_causes.of_source(each.kind, each.name)
                 found.append(
                     Suspect(f"{told}, as at {each.place}", (_COMMANDS,), (each,), remedy, faithful=False)
@@ -106,11 +107,7 @@ def suspects(cause: Cause) -> list[Suspect]:
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
-    return sorted(found, key=lambda each: (_seldom(each), each.remedy not in _SPECIAL))
-
-
-_SPECIAL = (known_causes.QUERY, known_causes.COMPILED_DRAW)
-"""Of what few programs do, and then mostly is the cause."""
+    return sorted(found, key=lambda each: (_seldom(each), each.remedy not in known_causes.SPECIAL))
 
 
 def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
@@ -165,6 +162,7 @@ _OF_HINTS = (
     (known_causes.TIMER, "no timer that interrupts it", "timers"),
     (known_causes.TRIALS, "one trial at a time", "trials"),
     (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
+    (known_causes.SQL_CLOCK, "a fixed time in the place of the databases' clock", "sql clock"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
     (known_causes.FULL, "one thread, and one worker in each pool", "threads"),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from . import known_causes
 from .records import Operation, ProgramLine, Source, Stream
 
 SHORTLY = 8
@@ -242,8 +243,23 @@ def is_seed(candidate: Candidate) -> bool:
     return candidate.kind == "seed" or candidate.name.endswith(_SEED)
 
 
-def hints_near(stream: Stream, place: ProgramLine) -> list[Candidate]:
-    """Return what the program's text says that may be it, the lines near a place first."""
-    found = [Candidate("hint", what, at, ("", ""), 0, -1) for what, at in stream.hints]
-    found.sort(key=lambda hint: (hint.place.file != place.file, abs(hint.place.line - place.line)))
-    return found
+def hints_near(stream: Stream, place: ProgramLine, streams: Sequence[Stream]) -> list[Candidate]:
+    """Return what the program's text says that may be it, the lines near a place first.
+
+    First come those of what few programs do; then those of other processes, as what they left in a database
+    may be what this one computes with.
+    """
+    found = [
+        Candidate("hint", what, at, ("", ""), 0, -1)
+        for each in (stream, *streams)
+        for what, at in each.hints
+        if each is stream or known_causes.of_hint(what) in known_causes.SPECIAL
+    ]
+    found.sort(
+        key=lambda hint: (
+            known_causes.of_hint(hint.name) not in known_causes.SPECIAL,
+            hint.place.file != place.file,
+            abs(hint.place.line - place.line),
+        )
+    )
+    return list(dict.fromkeys(found))

@@ -64,7 +64,7 @@ class GrownTimes:
         """
         shape, turn, many = self._places.get(lines[0], ("", 0, 0))
         faster = [(run.times, run.alike(self._where, shape)) for run in self._runs]
-        if not many or _shape(lines[1]) != shape or any(len(found) != many for _, found in faster):
+        if not many or shape_of(lines[1]) != shape or any(len(found) != many for _, found in faster):
             return None
         numbers = [_numbers(line) for line in lines]
         places = [at for at, both in enumerate(zip(*numbers, strict=True)) if both == pair]
@@ -178,12 +178,13 @@ def _numbers(line: str) -> list[str]:
     return [match[0] for match in _NUMBER.finditer(_DRAWN.sub("@", line))]
 
 
-def _shape(line: str) -> str:
+def shape_of(line: str) -> str:
+    """Return a line without its numbers and drawn names."""
     return " ".join(_NUMBER.sub(" # ", _DRAWN.sub("@", line)).split())
 
 
 def _by_shape(lines: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for line in lines:
-        found[_shape(line)].append(line)
+        found[shape_of(line)].append(line)
     return found

@@ -38,6 +38,8 @@ _MOST_NUMBERS = 4096
 """Of an array that is written out."""
 _MOST_DEPTH = 4
 _TEXT = re.compile(rb"[\t\x20-\x7e]{6,}")
+_LONG_TEXT = re.compile(rb"[\t\x20-\x7e]{16,}")
+"""A text, of which eight characters could be read as a number."""
 _PICKLED = re.compile(r'"(gA[A-Za-z0-9+/]{30,}={0,2})"')
 """A pickle in a text, as Stable-Baselines3 has it."""
 _LETTERS = bytes.maketrans(b"0123456789abcdef", b"ghijklmnopqrstuv")
@@ -353,7 +355,13 @@ def _is_text(data: bytes) -> bool:
 def _between(data: bytes, begin: int, end: int, name: str) -> Iterator[str]:
     """Yield bytes in which no measured number stands: likely numbers of arrays, texts, and all else."""
     plain = begin
+    texts = iter([*_LONG_TEXT.finditer(data, begin, end)])
+    text = next(texts, None)
     for at in range(begin + -begin % 8, end - 7, 8):
+        while text is not None and text.end() < at + 8:
+            text = next(texts, None)
+        if text is not None and text.start() <= at:
+            continue
         (value,) = struct.unpack_from("<d", data, at)
         if _SMALL < abs(value) < _LARGE and digits(repr(value)) >= EXACT:
             yield from _plain(data[plain:at], name)

@@ -7,6 +7,7 @@ from there. So each divergence has the statements that it reached; a clock that 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,8 @@ IN_COMMON = 3
 FEW = 0.1
 """Share of the most that a divergence reached below which one comes after the others."""
 
+_WHOLE = re.compile(r"[\[\]{}\d,: …-]+")
+"""Whole numbers, as the recorder shows them."""
 Pair = tuple[str, str]
 Process = tuple[tuple[str, ...], int]
 """What a process has in common with the other run's, and its number among those that are alike."""
@@ -77,7 +80,9 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A statement after which the runs did different things, because of a value that differed."""
+    """A statement after which the runs did different things, or which chose another whole number,
+    because of a value that differed.
+    """
 
     place: ProgramLine
     came_from: frozenset[ProgramLine]
@@ -172,6 +177,7 @@ class _Search:
                 roots = {self._entry(a, a, b, left, late=process in self._parted, sure=not read)}
                 self._hand(self.divergences[a.place], a, left, process)
             self._name(a, left, roots)
+            self._choose(a, b, left, roots)
         self._hold(a, left, process)
         for _, pair in left:
             self._came.setdefault(pair, set()).update(roots)
@@ -188,6 +194,18 @@ class _Search:
         if read or left or inner or seeded:
             self._differed[id(a)] = roots
             self._open[process, a.thread].append((a.number, roots))
+
+    def _choose(
+        self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]
+    ) -> None:
+        """Note a statement that made other whole numbers of what came from elsewhere."""
+        if roots - {a.place} and any(_is_choice(a, b, name) for name, _ in left):
+            self._decide(a.place, roots)
+
+    def _decide(self, place: ProgramLine, roots: set[ProgramLine]) -> None:
+        found = Decision(place, frozenset(roots))
+        if found not in self.decisions:
+            self.decisions.append(found)
 
     def _hold(self, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process) -> None:
         """Keep which objects a statement left equal."""
@@ -224,7 +242,7 @@ class _Search:
             # What it called may have decided.
             inner = self._returned.get((process, a.thread))
             place = inner.place if inner is not None and inner.number > a.number else a.place
-            self.decisions.append(Decision(place, frozenset(self._differed[id(a)])))
+            self._decide(place, self._differed[id(a)])
         else:
             divergence = self.divergences.setdefault(a.place, Divergence(a.place, a.end, a.at))
             divergence.sure = divergence.sure or a.kind == "branch"
@@ -316,6 +334,12 @@ class _Search:
             if given is None or (given.kind, given.place) == (a.kind, a.place):
                 divergence.given = a
                 divergence.names += [name for name in own if name not in divergence.names]
+
+
+def _is_choice(a: LineRecord, b: LineRecord, name: str) -> bool:
+    """Return whether a statement left other whole numbers: times have parts of a second."""
+    shown = a.after[name][1], b.after[name][1]
+    return shown[0] != shown[1] and all(map(_WHOLE.fullmatch, shown))
 
 
 def _read(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:

@@ -165,11 +165,18 @@ QUERY = Remedy(
     "ORDER BY a key, also in first(…), last(…) and list(…); or SET threads = 1",
     "DuckDB's documentation of order preservation",
 )
+SQL_CLOCK = Remedy(
+    "a database's clock gives another time in every run",
+    "hand in a fixed time as a parameter, in place of 'now' and CURRENT_TIMESTAMP",
+    "SQLite's documentation of date and time functions",
+)
 COMPILED_DRAW = Remedy(
     "compiled code draws from a generator of Numba's own, which numpy.random.seed outside does not seed",
     "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
     "Numba's documentation of random numbers",
 )
+SPECIAL = (QUERY, SQL_CLOCK, COMPILED_DRAW)
+"""Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
     "let each say its number, and go through them in the order of these",
@@ -327,6 +334,7 @@ _HINTS = {
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
     "a draw in code that Numba compiles": COMPILED_DRAW,
+    "the clock of a database": SQL_CLOCK,
     "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
     "what comes first from others that put something in": FIRST,

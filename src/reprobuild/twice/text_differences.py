@@ -41,6 +41,7 @@ from .text_tokens import (
     tokens,
     without_times,
 )
+from .timed_lines import TIMED, without_timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,16 @@ class Texts:
         self.apart = None
         if list(one) == list(other):
             return None, []
+        one, other, timed = without_timed(one, other, self._faster, where)
+        found = [TextDifference(where, (a[:160], b[:160]), TIMED) for a, b in timed]
         pairs = list(zip(one, other, strict=False))
-        found: list[TextDifference] = []
         if many and len(one) == len(other):
             pairs = self._matched(one, other)
             if Counter(one) == Counter(other):
                 at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
                 values = (one[at][:160], other[at][:160])
-                return None, [TextDifference(f"line {at + 1} of {where}", values, "order of the processes")]
+                order = TextDifference(f"line {at + 1} of {where}", values, "order of the processes")
+                return None, [*found, order]
         self._used_before |= self._used.keys()
         self._told_before |= self._told
         for each in (self._used, self._told, self._columns, self._found, self._by_turn):

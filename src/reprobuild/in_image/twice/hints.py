@@ -88,7 +88,7 @@ def of_file(path: str) -> list[tuple[int, str]]:
         with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is slow to import
             data = file.read(MOST_BYTES)
         if path.endswith(".sql"):
-            return [(line, library_hints.ORDERLESS) for line in library_hints.orderless(data.decode())]
+            return sorted(set(library_hints.of_query(data.decode())))
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []

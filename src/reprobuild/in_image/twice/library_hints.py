@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ORDERLESS = "rows that a query gives in no order"
+SQL_CLOCK = "the clock of a database"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 MOST_QUERY = 10_000
 """Characters of a query that are read."""
@@ -21,8 +22,13 @@ _CLAUSE = re.compile(
     r"|\b(?:first|last|any_value|arbitrary|list|array_agg|string_agg)\s*\(",
     re.IGNORECASE,
 )
+_CLOCK = re.compile(
+    r"'now'|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\b(?:now|today|get_current_timestamp)\s*\(\s*\)",
+    re.IGNORECASE,
+)
+_DATABASES = ("duckdb", "sqlite3")
 _SORTED = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
-_SELECTS = re.compile(r"\bSELECT\b", re.IGNORECASE)
+_SELECTS = re.compile(r"\b(?:SELECT|INSERT|UPDATE)\b", re.IGNORECASE)
 _AGGREGATES = ("aggregate", "distinct")
 """Methods of a relation."""
 _COMPILERS = ("njit", "jit", "vectorize", "guvectorize")
@@ -37,16 +43,18 @@ def read_sql(path: str) -> None:
 
 
 def sql_files() -> list[str]:
-    """Return the files of SQL that were read, if DuckDB may have got them."""
-    return [*_files] if "duckdb" in sys.modules else []
+    """Return the files of SQL that were read, if a database may have got them."""
+    return [*_files] if any(name in sys.modules for name in _DATABASES) else []
 
 
-def orderless(query: str) -> Iterator[int]:
-    """Give the lines of a query whose rows or values have no order, from 1."""
+def of_query(query: str) -> Iterator[tuple[int, str]]:
+    """Give the lines of a query, from 1, whose rows or values have no order, or that ask for the time."""
     query = query[:MOST_QUERY]
-    if not _SORTED.search(query):
-        for found in _CLAUSE.finditer(query):
-            yield query.count("\n", 0, found.start()) + 1
+    found = [(each.start(), SQL_CLOCK) for each in _CLOCK.finditer(query)]
+    if "duckdb" in sys.modules and not _SORTED.search(query):
+        found += [(each.start(), ORDERLESS) for each in _CLAUSE.finditer(query)]
+    for at, what in found:
+        yield query.count("\n", 0, at) + 1, what
 
 
 def found(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -54,15 +62,19 @@ def found(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             yield from _compiled_draws(node)
-        elif "duckdb" in sys.modules:
+        elif any(name in sys.modules for name in _DATABASES):
             yield from _queries(node)
 
 
 def _queries(node: ast.AST) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         if _SELECTS.search(node.value[:MOST_QUERY]):
-            yield from ((node.lineno + line - 1, ORDERLESS) for line in orderless(node.value))
-    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in _AGGREGATES:
+            yield from ((node.lineno + line - 1, what) for line, what in of_query(node.value))
+    elif (
+        "duckdb" in sys.modules
+        and isinstance(node, ast.Call)
+        and getattr(node.func, "attr", "") in _AGGREGATES
+    ):
         yield node.lineno, ORDERLESS
 
 

@@ -11,6 +11,11 @@ _THREADS = re.compile(
     r"\b(?:SET|PRAGMA)\s+(?:GLOBAL\s+|SESSION\s+)?(?:worker_)?threads\s*(?:=|TO)\s*\d+", re.IGNORECASE
 )
 _ONE = "SET threads = 1"
+_CLOCK = re.compile(r"\b(?:now|get_current_timestamp)\s*\(\s*\)|\bCURRENT_TIMESTAMP\b", re.IGNORECASE)
+_MOMENT = "2030-01-01 00:00:00"
+_TIMES = ("date", "time", "datetime", "julianday", "unixepoch", "strftime")
+"""Functions of SQLite that know the present by the word now, or where they are given nothing."""
+_PRESENT = {"current_timestamp": _MOMENT, "current_date": _MOMENT[:10], "current_time": _MOMENT[11:]}
 
 
 def one_thread_of_duckdb(module: Any) -> None:
@@ -24,23 +29,56 @@ def one_thread_of_duckdb(module: Any) -> None:
         return connection
 
     module.connect = connected
-    for owner in (module, module.DuckDBPyConnection):
-        for name in ("execute", "sql", "query"):
-            inner = getattr(owner, name)
-            setattr(owner, name, _without_threads(inner, is_method=owner is not module))
+    _rewrite(module, _THREADS, _ONE)
     module.execute(_ONE)
 
 
-def _without_threads(inner: Any, *, is_method: bool) -> Any:
+def stop_clock_of_duckdb(module: Any) -> None:
+    """Let DuckDB's queries have a fixed time."""
+    _rewrite(module, _CLOCK, f"TIMESTAMPTZ '{_MOMENT}+00'")
+
+
+def _rewrite(module: Any, pattern: re.Pattern[str], by: str) -> None:
+    """Let a part of each statement for DuckDB be another one."""
+    for owner in (module, module.DuckDBPyConnection):
+        for name in ("execute", "sql", "query"):
+            inner = getattr(owner, name)
+            setattr(owner, name, _rewritten(inner, int(owner is not module), pattern, by))
+
+
+def _rewritten(inner: Any, at: int, pattern: re.Pattern[str], by: str) -> Any:
     @functools.wraps(inner)
     def wrapper(*arguments: Any, **named: Any) -> Any:
         given = list(arguments)
-        at = int(is_method)
         if len(given) > at and isinstance(given[at], str):
-            given[at] = _THREADS.sub(_ONE, given[at])
+            given[at] = pattern.sub(by, given[at])
         return inner(*given, **named)
 
     return wrapper
+
+
+def stop_clock_of_sqlite(module: Any) -> None:
+    """Let SQLite's functions of time have a fixed one for the present."""
+    connect = module.connect
+    plain = connect(":memory:", check_same_thread=False)
+
+    def fixed(name: str, *given: Any) -> Any:
+        least = 2 if name == "strftime" else 1
+        values = [_MOMENT if str(each).lower() == "now" else each for each in given]
+        values += [_MOMENT] * (least - len(values))
+        marks = ", ".join("?" * len(values))
+        return plain.execute(f"SELECT {name}({marks})", values).fetchone()[0]
+
+    @functools.wraps(connect)
+    def connected(*arguments: Any, **named: Any) -> Any:
+        connection = connect(*arguments, **named)
+        for name in _TIMES:
+            connection.create_function(name, -1, functools.partial(fixed, name))
+        for name, value in _PRESENT.items():
+            connection.create_function(name, 0, functools.partial(str, value))
+        return connection
+
+    module.connect = module.dbapi2.connect = connected
 
 
 def seed_numba(module: Any, numpy: Any = None) -> None:

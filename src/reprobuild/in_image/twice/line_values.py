@@ -112,14 +112,13 @@ def digest(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a number, a short text or a short sequence of these as a reader sees them; else nothing."""
+    """Return a number, a short text or a few of these together as a reader sees them; else nothing."""
     value = plain(value)
     kind = type(value)
     if kind in _SCALARS or kind in (str, bytes):
         return repr(value[:60] if kind in (str, bytes) else value)[:60]
-    if kind in (list, tuple) and all(type(each) in (*_SCALARS, str) for each in value[:6]):
-        more = ", …" if len(value) > 6 else ""
-        return f"[{', '.join(repr(each)[:30] for each in value[:6])}{more}]"[:60]
+    if kind in (list, tuple, dict):
+        return _few(value, 3)[:60]
     if kind.__module__ == "numpy" and hasattr(value, "tobytes"):
         text = repr(value.ravel()[:4].tolist()) if getattr(value, "ndim", 0) else repr(value.item())
         return text[:60]
@@ -129,6 +128,22 @@ def shown(value: Any) -> str:
         except Exception:  # noqa: BLE001 -- of a type that has no plain values
             return ""
     return ""
+
+
+def _few(value: Any, depth: int) -> str:
+    """Return a few plain values together; nothing if one is of another kind."""
+    kind = type(value)
+    if kind in (*_SCALARS, str):
+        return repr(value)[:30]
+    if not depth or kind not in (list, tuple, dict):
+        return ""
+    pairs = islice(value.items() if kind is dict else zip(value), 6)
+    found = [[_few(each, depth - 1) for each in pair] for pair in pairs]
+    if not all(map(all, found)):
+        return ""
+    told = [*map(": ".join, found), *(["…"] if len(value) > 6 else [])]
+    left, right = "{}" if kind is dict else "[]"
+    return f"{left}{', '.join(told)}{right}"
 
 
 def objects(value: Any) -> list[int]:
