@@ -49,6 +49,10 @@ LEFT = {
     "d18": "a pickle of joblib's has dates between its arrays",
     "d19": "milliseconds of one digit",
     "d20": "a chart of times",
+    "k03": "as c07",
+    "k10": "a mean of times that a busy machine makes ten times as long",
+    "k12": "as d12",
+    "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""
 
