@@ -52,6 +52,7 @@ LEFT = {
     "k03": "as c07",
     "k10": "a mean of times that a busy machine makes ten times as long",
     "k12": "as d12",
+    "k17": "in some runs: a difference of memory figures that is a few kilobytes",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from reprobuild.in_image.twice import commands
 from reprobuild.in_image.twice.commands import drawn_by, drawn_in, scripts
 
 
@@ -41,3 +44,58 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
 )
 def test_a_command_that_draws_from_the_system_is_recognized(command: object, drawn: str) -> None:
     assert drawn_by(command) == drawn
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("-P 2 -n 1 echo a", "-n 1 echo a"),
+        ("-P2 -I X echo -P X -n", "-I X echo -P X -n"),
+        ("-n 2 -P 4 echo", "-n 2 echo"),
+        ("--max-procs=3 -r -d , echo a b", "-r -d , echo a b"),
+        ("-0 --max-procs 3 echo", "-0 echo"),
+        ("", ""),
+        ("-n1", "-n1"),
+    ],
+)
+def test_xargs_is_told_all_but_how_many_run_at_once(words: str, told: str, tmp_path: Path) -> None:
+    real = shutil.which("xargs")
+    assert real is not None
+    shows = tmp_path / "shows"
+    shows.write_text('#!/bin/sh\necho "$*"\n')
+    answers = []
+    for number, program in enumerate((real, shows)):
+        ours = tmp_path / f"xargs{number}"
+        ours.write_text(f"#!/bin/sh\n{commands.REPLACED['xargs'].format(program)}\n")
+        for each in (shows, ours):
+            each.chmod(0o755)
+        answers.append(given(str(ours), words))
+    assert answers == [given(real, words), (0, sorted(told.encode().split()))]
+
+
+def given(program: str, words: str) -> tuple[int, list[bytes]]:
+    """Run a program with some input; the words that it prints come in any order."""
+    done = subprocess.run(
+        [program, *words.split()], input=b"1 'x y'\n2,3\n", capture_output=True, check=False
+    )
+    return done.returncode, sorted(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_fixed"),
+    [
+        (["+%s"], True), (["-u", "+%Y"], True), (["-d", "@5", "+%s"], False), (["--date=@5", "+%s"], False),
+        (["-r", "/etc/passwd", "+%s"], False),
+    ],
+)  # fmt: skip
+def test_the_present_is_fixed_and_other_dates_are_not(
+    arguments: list[str], is_fixed: bool, tmp_path: Path
+) -> None:
+    real = shutil.which("date")
+    assert real is not None
+    ours = tmp_path / "date"
+    ours.write_text(f"#!/bin/sh\n{commands.REPLACED['date'].format(real)}\n")
+    ours.chmod(0o755)
+    at = ["-d", "@1900000000"] if is_fixed else []
+    expected = subprocess.run([real, *at, *arguments], check=True, capture_output=True).stdout
+    assert subprocess.run([ours, *arguments], check=True, capture_output=True).stdout == expected

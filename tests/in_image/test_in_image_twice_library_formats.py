@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import verdict, verdict_line
 from support.twice import PROGRAMS, compared
 
+LIBRARIES = ("polars", "pyarrow", "h5py", "duckdb")
 _VALUES = st.recursive(
     st.one_of(
         st.none(), st.integers(), st.floats(allow_nan=False), st.text(max_size=4), st.binary(max_size=4)
@@ -31,20 +33,30 @@ def test_values_that_differ_are_shown_otherwise(one: object, other: object) -> N
     assert (library_formats._shown(one) == library_formats._shown(other)) == (repr(one) == repr(other))
 
 
+def changing(path: str) -> list[str]:
+    """Read a file that is written meanwhile."""
+    lines = Path(path).read_text(encoding="ascii").split("\n")
+    Path(path).write_bytes(b"five")
+    return lines
+
+
 def test_the_lines_belong_to_the_bytes_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a file that is too large, gone, a link or damaged nothing is told."""
     records = tmp_path / "records"
     records.mkdir()
     monkeypatch.setenv("REPROBUILD_TWICE", str(records))
     monkeypatch.setitem(
-        library_formats._READERS, "text", lambda path: Path(path).read_text(encoding="ascii").split("\n")
+        library_formats.READERS, "text", lambda path: Path(path).read_text(encoding="ascii").split("\n")
     )
     monkeypatch.setattr(library_formats, "MOST_BYTES", 100)
     for name, content in (("a", b"one\n" + b"2" * 90), ("large", b"1" * 101), ("damaged", b"\xff")):
         (tmp_path / name).write_bytes(content)
-    (tmp_path / "link").symlink_to("a")
-    for name in ("a", "large", "damaged", "gone", "link"):
-        library_formats.note(tmp_path / name, "text")
+    (tmp_path / "b").write_bytes(b"three")
+    (tmp_path / "link").symlink_to("b")
+    (tmp_path / "changes").write_bytes(b"four")
+    monkeypatch.setitem(library_formats.READERS, "changing", changing)
+    for name in ("a", "large", "damaged", "gone", "link", "changes"):
+        library_formats.note(tmp_path / name, "changing" if name == "changes" else "text")
     library_formats.note(7, "text")  # a descriptor
     library_formats.write()
     digest = hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest()
@@ -53,14 +65,35 @@ def test_the_lines_belong_to_the_bytes_of_the_file(tmp_path: Path, monkeypatch: 
     assert len(list(records.iterdir())) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.torch
-@pytest.mark.parametrize("library", ["polars", "pyarrow", "h5py", "duckdb"])
-def test_a_time_beside_a_result_in_a_file_of_a_library(library: str, tmp_path: Path) -> None:
+def need(library: str) -> None:
+    """Skip the test where the Python with torch lacks a library; in CI fail it."""
     need_torch()
     has_it = [torch_python(), "-c", f"import {library}"]
     if subprocess.run(has_it, check=False, capture_output=True).returncode:
-        pytest.skip(f"{library} is not installed")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{library} is not installed")
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_no_two_contents_have_the_same_lines(library: str, tmp_path: Path) -> None:
+    need(library)
+    done = subprocess.run(
+        [torch_python(), PROGRAMS / "formats_apart.py", library],
+        env={**os.environ, "PYTHONPATH": str(Path(library_formats.__file__).parents[1])},
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_time_beside_a_result_in_a_file_of_a_library(library: str, tmp_path: Path) -> None:
+    need(library)
     argv = [str(PROGRAMS / "library_formats.py"), library]
     found = compared(torch_python(), [*argv, "0.25"], tmp_path)
     assert verdict(found) == "text", verdict_line(found)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from types import SimpleNamespace
-from typing import Any
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -76,7 +77,9 @@ def test_a_query_of_sqlite_has_a_fixed_time(query: str, expected: object) -> Non
         assert database.execute(query).fetchone() == (expected,)
 
 
-def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay() -> None:
+def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import random
 
     compiled: list[Any] = []
@@ -87,6 +90,7 @@ def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay() -> None
         return function  # as Numba does with NUMBA_DISABLE_JIT
 
     numpy = SimpleNamespace(random=SimpleNamespace(seed=lambda _: None, get_state=lambda: 1, set_state=int))
-    seed_numba(SimpleNamespace(njit=njit), numpy)
+    monkeypatch.setitem(sys.modules, "numpy", cast("ModuleType", numpy))
+    seed_numba(SimpleNamespace(njit=njit))
     assert len(compiled) == 1
     assert random.getstate() == before

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
+import random
 import signal
-import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -183,36 +184,38 @@ def test_commands_of_a_shell_script_are_pinned_though_no_python_starts_them(tmp_
     assert as_they_are[:6] != one[:6]
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("-P 2 -n 1 echo a", "-n 1 echo a"),
-        ("-P2 -I X echo -P X -n", "-I X echo -P X -n"),
-        ("-n 2 -P 4 echo", "-n 2 echo"),
-        ("--max-procs=3 -r -d , echo a b", "-r -d , echo a b"),
-        ("-0 --max-procs 3 echo", "-0 echo"),
-        ("", ""),
-        ("-n1", "-n1"),
-    ],
-)
-def test_xargs_is_told_all_but_how_many_run_at_once(words: str, told: str, tmp_path: Path) -> None:
-    real = shutil.which("xargs")
-    assert real is not None
-    shows = tmp_path / "shows"
-    shows.write_text('#!/bin/sh\necho "$*"\n')
-    answers = []
-    for number, program in enumerate((real, shows)):
-        ours = tmp_path / f"xargs{number}"
-        ours.write_text(f"#!/bin/sh\n{pins._COMMANDS['xargs'].format(program)}\n")
-        for each in (shows, ours):
-            each.chmod(0o755)
-        answers.append(given(str(ours), words))
-    assert answers == [given(real, words), (0, sorted(told.encode().split()))]
+def test_what_a_thread_draws_does_not_depend_on_when_others_draw() -> None:
+    """Nor on the state of the program's own generator, which stays."""
+    drawn: dict[str, list[float]] = {}
+
+    def draws(chosen: Pins, name: str) -> None:
+        value = chosen.call_of("draw", "random.random", random.random, (), {})
+        drawn.setdefault(name, []).append(value)
+
+    for order in ("abba", "baab"):
+        chosen = Pins("draw\t0\t")
+        state = random.getstate()
+        for name in order:
+            thread = threading.Thread(target=draws, args=(chosen, name), name=name)
+            thread.start()
+            thread.join()
+        assert random.getstate() == state
+    for values in drawn.values():
+        assert values[:2] == values[2:]
+    assert drawn["a"] != drawn["b"]
 
 
-def given(program: str, words: str) -> tuple[int, list[bytes]]:
-    """Run a program with some input; the words that it prints come in any order."""
-    done = subprocess.run(
-        [program, *words.split()], input=b"1 'x y'\n2,3\n", capture_output=True, check=False
-    )
-    return done.returncode, sorted(done.stdout.split())
+def test_a_thread_that_is_busy_works_alone() -> None:
+    class Worker(threading.Thread):
+        """Computes for longer than a thread is waited for at first."""
+
+        def run(self) -> None:
+            end = time.thread_time() + 3 * pins._ALONE
+            while time.thread_time() < end:
+                pass
+            done.append(self.name)
+
+    done: list[str] = []
+    pins._one_by_one(Worker, lambda thread: f"/proc/self/task/{thread.native_id}/stat")
+    Worker(name="first", daemon=True).start()
+    assert done == ["first"]

@@ -46,11 +46,19 @@ class Runs:
     broken: set[int] = field(default_factory=set)
     drawn: bool = False
     """Whether it repeats where all that is drawn is seeded, in each thread by itself."""
+    at_start: bool = False
+    """Whether it repeats where the generators are seeded at the start."""
+    dates: bool = False
+    """Whether it repeats where the command date tells a fixed time."""
 
     def repeats(self, suspect: Suspect) -> bool | None:
         lines = {line for _, line, _ in suspect.pins}
         if suspect.pins == (("draw", 0, ""),):
             return self.drawn
+        if ("all of numpy.random", 0, "") in suspect.pins:
+            return self.at_start
+        if suspect.pins == (("dates", 0, ""),):
+            return self.dates
         return None if lines & self.broken else lines >= self.needed
 
     def parts_still(self) -> bool:
@@ -78,6 +86,13 @@ def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
     assert (found.candidates, found.remedy) == (CLOCKS[1:], known_causes.SOURCES["clock"])
     both = confirmed(supposed(*CLOCKS), Runs({7, 8}), 4)
     assert (both.candidates, both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS, True, False)
+
+
+def test_both_ends_of_a_duration_are_frozen_together() -> None:
+    elsewhere = replace(CLOCKS[0], place=ProgramLine("train.py", 90, "report", ""))
+    found = confirmed(supposed(elsewhere, *CLOCKS), Runs({7, 8}), 4)
+    assert (found.proven, found.candidates) == (True, CLOCKS)
+    assert [trial.repeats for trial in found.trials] == [True, False, True, False, False]
 
 
 def test_the_remedy_is_of_what_drew() -> None:
@@ -124,6 +139,13 @@ def test_one_thread_proves_what_came_before_a_time_limit_ahead_of_a_line_that_th
     assert [each.place.line for each in found.candidates] == [6, 12]
 
 
+def test_a_generator_that_a_thread_makes_is_no_shared_draw() -> None:
+    line = candidate("hint", "threads that share what they work on", 12)
+    made = candidate("draw", "numpy.random.default_rng", 9)
+    found = confirmed(supposed(made, line), Runs({0}), 4)
+    assert (found.candidates, found.remedy) == ((line,), known_causes.THREADS)
+
+
 def test_of_lines_that_threads_make_suspect_the_likeliest_come_first() -> None:
     filled = candidate("hint", "what threads fill in the order in which they come to it", 12)
     first = candidate("hint", "what comes first from others that put something in", 14)
@@ -144,21 +166,29 @@ def test_what_threads_draw_in_turn_is_the_cause_where_one_thread_repeats() -> No
 
 
 def test_of_lines_that_draw_from_one_generator_those_count_that_have_to_be_seeded() -> None:
-    """As where two threads draw from it, and a third line draws what is only printed."""
+    """As where a third line draws what is only printed."""
     lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4, 5))
-    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 5}, drawn=True), 4)
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 5}, drawn=True, at_start=True), 4)
     assert (found.proven, found.candidates) == (True, (lines[0], lines[2]))
     assert found.remedy is known_causes.SOURCES["draw"]
-    assert [trial.repeats for trial in found.trials] == [False, True, True, False, True]
+    assert [trial.repeats for trial in found.trials] == [False, True, True, True, False, True]
 
 
-def test_where_lines_that_are_not_known_draw_too_threads_share_a_generator() -> None:
+@pytest.mark.parametrize("at_start", [True, False], ids=["nobody seeds it", "threads share it"])
+def test_threads_share_a_generator_where_its_seed_alone_changes_nothing(*, at_start: bool) -> None:
+    """Lines that are not known draw, too."""
     lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4))
-    turn = replace(lines[0], values=("a draw at a.py:3", "a draw at a.py:4"))
-    found = confirmed(supposed(turn, lines[1], *CLOCKS), Runs({3, 4}, drawn=True), 4)
-    assert (found.candidates, found.remedy) == ((turn, lines[1]), known_causes.SHARED_GENERATOR)
-    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 4, 5}, drawn=True), 4)
-    assert (found.proven, found.candidates, found.remedy) == (True, lines, known_causes.SHARED_GENERATOR)
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 4, 5}, drawn=True, at_start=at_start), 4)
+    assert (found.proven, found.candidates) == (True, lines)
+    shared = known_causes.SHARED_GENERATOR
+    assert found.remedy is (known_causes.SOURCES["draw"] if at_start else shared)
+
+
+@pytest.mark.parametrize("dates", [True, False])
+def test_a_command_is_no_cause_where_a_fixed_date_alone_is_enough(*, dates: bool) -> None:
+    command = candidate("entropy", "shuf in a command", 3)
+    found = confirmed(supposed(command), Runs({0}, dates=dates), 4)
+    assert found.proven is not dates
 
 
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])

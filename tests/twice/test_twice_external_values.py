@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import find_cause
+from reprobuild.twice.external_values import _out_of_turn, hints_near
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 
@@ -165,3 +166,24 @@ def test_that_another_file_was_opened_is_no_cause_by_itself() -> None:
     without = find_cause([replace(run("a"), operations=[])], [replace(run("b"), operations=[])], PARTING)
     assert without is not None
     assert not without.proven
+
+
+def test_generators_that_threads_make_in_another_order_are_no_draws_out_of_turn() -> None:
+    def run(lines: tuple[int, int], x: str) -> Stream:
+        made = [Source("draw", "numpy.random.default_rng", f"{line}", f"{line}", at(line)) for line in lines]
+        return stream(op(3, f"b{x}"), backward(f"c{x}", (f"b{x}", 0)), sources=made)
+
+    assert _out_of_turn(run((4, 5), "0"), run((5, 4), "1")) == []
+    draws = [stream(sources=[Source("draw", "numpy.random.rand", "1", "1", at(line))]) for line in (4, 5)]
+    [drawn] = _out_of_turn(draws[0], draws[1])
+    assert drawn.place == at(4)
+
+
+def test_of_other_processes_the_hints_count_that_few_programs_have() -> None:
+    common, clock = ("the order of a set", at(5)), ("the clock of a database", at(8))
+    own = replace(stream(), hints=[("the order of a set", at(3))])
+    other = replace(stream(), hints=[common, clock])
+    assert [(each.name, each.place.line) for each in hints_near(own, at(2), [own, other])] == [
+        ("the clock of a database", 8),
+        ("the order of a set", 3),
+    ]

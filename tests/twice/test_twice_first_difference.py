@@ -167,3 +167,15 @@ def test_files_are_compared_by_name_and_checkpoints_by_their_tensors() -> None:
     assert apart([wrote("x.pt", "a", w="1")], [wrote("x.pt", "b", w="1", v="2")]) == [
         "file x.pt: 1 of 1 tensors differ, the first is 'v'"
     ]
+
+
+def test_threads_are_beside_threads_and_processes_beside_processes() -> None:
+    """Workers of a pool, of which one trains in threads, end in any order."""
+
+    def side(loss: str, *, reverse: bool) -> list[Stream]:
+        workers = [stream(moment(0, ("loss", x)), process="worker") for x in ("a", loss)]
+        thread = replace(stream(moment(1, ("loss", loss)), process="worker"), is_thread=True)
+        return [*workers[::-1], thread] if reverse else [workers[0], thread, workers[1]]
+
+    found = pairs(side("b", reverse=False), side("c", reverse=True))
+    assert all(a is not None and b is not None and a.is_thread is b.is_thread for a, b in found)

@@ -131,6 +131,38 @@ def test_equal_values_that_come_in_another_order_differ_where_they_are_taken() -
     assert found(a, b) == [(9, ["item"])]
 
 
+def test_values_that_both_runs_have_say_nothing_of_where_the_order_came_from() -> None:
+    a, b = Run(), Run()
+    for run, order in ((a, "pqr"), (b, "qrp")):
+        for value in order:
+            run.add(3, {}, {"batch": value}, thread="worker")
+    for run, value in ((a, "p"), (b, "r")):
+        run.add(9, {}, {"item": value})
+        run.add(10, {"item": value}, {})
+    assert (9, ["item"]) in found(a, b)
+
+
+def test_small_numbers_that_only_one_run_has_are_no_trail() -> None:
+    a, b = Run(), Run()
+    for run, values in ((a, "12"), (b, "34")):
+        for value in values:
+            run.add(3, {}, {"number": value}, thread="worker")
+    for run, value in ((a, "1"), (b, "4")):
+        run.add(9, {"number": value}, {})
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
+    [divergence] = follow(one, other).divergences
+    assert 9 not in {each.line for each in divergence.reached}
+
+
+def test_a_whole_number_that_differs_by_itself_was_not_chosen() -> None:
+    a, b = Run(), Run()
+    for run, seed in ((a, "5"), (b, "6")):
+        run.add(1, {}, {"seed": seed})
+        run.add(2, {"seed": seed}, {})
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in (a, b))
+    assert follow(one, other).decisions == []
+
+
 def test_an_object_that_changed_on_its_way_to_another_thread_comes_from_who_handed_it_over() -> None:
     runs = Run(), Run()
     for run, value in zip(runs, ("a", "b"), strict=True):

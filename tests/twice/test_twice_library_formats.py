@@ -11,9 +11,11 @@ import pytest
 from reprobuild.errors import RepeatError
 from reprobuild.twice import library_formats
 from reprobuild.twice.evidence import Evidence, read_evidence
+from reprobuild.twice.first_difference import files_apart
 from reprobuild.twice.ignored import Ignored
 from reprobuild.twice.library_formats import HEAD, is_such, told_contents
-from reprobuild.twice.written import written_file
+from reprobuild.twice.text_differences import Texts
+from reprobuild.twice.written import WrittenFile, written_file
 
 DIGEST = "ab" * 32
 
@@ -66,5 +68,18 @@ def test_lines_count_for_those_bytes_and_such_formats_alone(tmp_path: Path) -> N
     digest = written_file(path, "/out/a.parquet", evidence, Ignored(), sums=True).sha256
     evidence = Evidence(contents={digest: ("a", "b")})
     assert written_file(path, "/out/a.parquet", evidence, Ignored()).lines == ("a", "b")
+    path.write_bytes(b"\x89PNG\0")
+    digest = written_file(path, "/out/a.png", evidence, Ignored(), sums=True).sha256
+    assert written_file(path, "/out/a.png", Evidence(contents={digest: ("a",)}), Ignored()).lines is None
     assert not is_such(b"\x89PNG\r\n\x1a\n")
     assert is_such(b"\0" * 8 + b"DUCK")
+
+
+def test_equal_values_in_other_bytes_are_told() -> None:
+    """Else the runs would repeat bit for bit, though two bytes differ."""
+    one, other = (
+        WrittenFile(path="/out/a.h5", size=9, digest=digest, lines=(f"{HEAD}HDF5", "a: 1"), tensors={})
+        for digest in ("a", "b")
+    )
+    ends, texts = files_apart(Texts(Evidence(), Evidence()), [one], [other])
+    assert (ends, [each.kind for each in texts]) == ([], ["difference beside its values"])

@@ -26,7 +26,13 @@ def test_rows_of_a_table_have_one_outline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "at", "measured"), [("took 3 rows 4", 0, True), ("took 3 rows 4", 1, False)]
+    ("line", "at", "measured"),
+    [
+        ("took 3 rows 4", 0, True),
+        ("took 3 rows 4", 1, False),
+        ("train_wall 3", 0, True),
+        ("wallet 3", 0, False),
+    ],
 )
 def test_the_words_since_the_number_before_count(line: str, at: int, *, measured: bool) -> None:
     read = tokens(line, Evidence())

@@ -4,55 +4,80 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.faster_clocks import FasterRun
 from reprobuild.twice.text_differences import Texts
-from reprobuild.twice.timed_lines import TIMED, without_timed
+from reprobuild.twice.timed_lines import TIMED, Side, without_timed
 
 WHERE = "standard output"
+NOON = 1927627200.0
 
 
 def progress(*parts: float, speed: int = 7574) -> list[str]:
-    return [
-        "begin",
-        *(f"12:00:01 PROGRESS: at {part}% examples, {speed} words/s" for part in parts),
-        "loss 0.5",
-    ]
+    written = [f"2031-01-31 12:00:01 PROGRESS: at {part}% examples, {speed} words/s" for part in parts]
+    return ["begin", *written, "loss 0.5"]
 
 
-ALL = progress(*range(10, 100, 5), speed=9)
+def known(lines: list[str], kind: str = "message 0") -> Evidence:
+    """What a run knows: where in these lines stands a speed that it had measured."""
+    messages = {}
+    for at, line in enumerate(lines[1:-1]):
+        begin = line.rindex(",") + 2
+        item = Item((kind, "train.py", 3, 0), line, at, 0)
+        messages[line] = [(begin, line.rindex(" words"), item)]
+    return Evidence(began=NOON, ended=NOON + 60, messages=messages)
 
 
-def faster(most: list[str] = ALL, some: list[str] = ALL) -> list[FasterRun]:
-    return [FasterRun(100, {WHERE: some}), FasterRun(1000, {WHERE: most})]
+def side(*parts: float, speed: int = 7574) -> Side:
+    lines = progress(*parts, speed=speed)
+    return lines, known(lines)
+
+
+ONE, OTHER = side(20, 60), side(35, speed=1234)
+EACH = range(10, 100, 5)
+
+
+def faster(some: tuple[int, ...] = (*EACH,), most: tuple[int, ...] = (*EACH,)) -> list[FasterRun]:
+    runs = []
+    for times, parts in ((1000, most), (100, some)):
+        lines, evidence = side(*parts, speed=9)
+        runs.append(FasterRun(times, {WHERE: lines}, evidence))
+    return runs
 
 
 def test_lines_that_time_chooses_are_no_result() -> None:
-    one, other, timed = without_timed(progress(20, 60), progress(35, speed=1), faster(), WHERE)
+    one, other, timed = without_timed(ONE, OTHER, faster(), WHERE)
     assert one == other == ["begin", "loss 0.5"]
-    assert timed == [(progress(20)[1], progress(35, speed=1)[1])]
-    texts = Texts(Evidence(), Evidence(), faster=faster())
-    number, found = texts.compare(progress(20, 60), progress(35, speed=1), WHERE, many=False)
+    assert timed == [(ONE[0][1], OTHER[0][1])]
+    texts = Texts(ONE[1], OTHER[1], faster=faster())
+    number, found = texts.compare(ONE[0], OTHER[0], WHERE, many=False)
     assert (number, [each.kind for each in found]) == (None, [TIMED])
+
+
+def test_one_run_may_have_ended_before_the_first() -> None:
+    _, _, timed = without_timed(ONE, (["begin", "loss 0.5"], Evidence()), faster(), WHERE)
+    assert timed == [(ONE[0][1], "")]
 
 
 @pytest.mark.parametrize(
     ("one", "other", "runs"),
     [
-        (progress(20), progress(36), faster()),
-        (progress(20), progress(35), []),
-        (progress(20), progress(35), faster(progress(20, 35), progress(20))),
-        (progress(20), progress(35), faster(progress(20), progress(20))),
-        (progress(20), progress(35), faster(progress(20, 35), progress(20, 35, 40))),
+        (ONE, side(36), faster()),
+        (ONE, (progress(35), known(progress(45))), faster()),
+        (ONE, (progress(35), known(progress(35), "maybe message 0")), faster()),
+        (ONE, OTHER, []),
+        (ONE, OTHER, faster((20, 60), (20, 35, 60))),
+        (ONE, OTHER, faster((20, 35, 60, 65), (20, 35, 60))),
     ],
-    ids=["another value", "no such run", "as many", "fewer", "fewer with the fastest"],
-)
-def test_others_count(one: list[str], other: list[str], runs: list[FasterRun]) -> None:
-    assert without_timed(one, other, runs, WHERE) == (one, other, [])
+    ids=["another value", "a speed that nobody measured", "perhaps measured", "no such run", "as many",
+         "fewer with the fastest"],
+)  # fmt: skip
+def test_others_count(one: Side, other: Side, runs: list[FasterRun]) -> None:
+    assert without_timed(one, other, runs, WHERE) == (one[0], other[0], [])
 
 
 def test_a_result_beside_them_counts() -> None:
-    texts = Texts(Evidence(), Evidence(), faster=faster())
-    one, other = progress(20, 60), [*progress(35)[:-1], "loss 0.6"]
-    number, _ = texts.compare(one, other, WHERE, many=False)
+    texts = Texts(ONE[1], OTHER[1], faster=faster())
+    number, _ = texts.compare(ONE[0], [*OTHER[0][:-1], "loss 0.6"], WHERE, many=False)
     assert number == 1

@@ -68,3 +68,10 @@ def test_a_colon_may_stand_behind_a_date() -> None:
     found = re.match(MOMENT, "2031-01-31 12:00:01.123456: loss")
     assert found is not None
     assert found[0] == "2031-01-31 12:00:01.123456"
+
+
+def test_a_time_of_utc_is_not_the_zone_s() -> None:
+    noon = datetime(2031, 1, 31, 12, tzinfo=UTC).timestamp()
+    assert in_run("2031-01-31 13:00:01", noon, noon + 3, [3600])
+    assert not in_run("2031-01-31 13:00:01Z", noon, noon + 3, [3600])
+    assert in_run("2031-01-31 12:00:01Z", noon, noon + 3, [3600])

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .external_values import Candidate, is_drawn_name, is_out_of_turn, is_seed, is_unseeded
+from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .known_causes import Remedy
 
 _LINES = (
@@ -41,6 +41,8 @@ MOST_ALONE = 4
 _THREADS = ("threads", 0, "")
 _COMMANDS = ("commands", 0, "")
 _DRAWS = ("draw", 0, "")
+_IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
+_DATES = ("dates", 0, "")
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
 """The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
@@ -72,7 +74,11 @@ class Suspect:
             return dict(self.variables)
         text = "\n".join(f"{kind}\t{line}\t{file}" for kind, line, file in self.pins)
         threads = ONE_THREAD if _THREADS in self.pins else {}
-        return {"REPROBUILD_TWICE_PIN": text, **threads, **({LAUNCH: "1"} if _COMMANDS in self.pins else {})}
+        return {
+            "REPROBUILD_TWICE_PIN": text,
+            **threads,
+            **({LAUNCH: "1"} if {_COMMANDS, _DATES} & {*self.pins} else {}),
+        }
 
 
 def suspects(cause: Cause) -> list[Suspect]:
@@ -102,7 +108,7 @@ def suspects(cause: Cause) -> list[Suspect]:
             )
     drawn = tuple(each for each in given if each.kind in ("draw", "seed"))
     if len(drawn) > 1:  # one generator that several lines draw from, perhaps in several threads
-        found.insert(1, Suspect("a generator of its own for each thread", (_DRAWS,), drawn, faithful=False))
+        found.insert(1, Suspect(_IN_EACH_THREAD, (_DRAWS,), drawn, faithful=False))
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
@@ -149,6 +155,12 @@ def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known_causes.SOURCES["clock"])
 
 
+_SEEDED = Suspect(
+    "Python's and NumPy's generators seeded at the start",
+    tuple((f"all of {name}", 0, "") for name in ("random", "numpy.random")),
+)
+
+
 def _of_draws(drawn: tuple[Candidate, ...]) -> Suspect:
     lines = " and ".join(dict.fromkeys(str(each.place) for each in drawn[:3]))
     more = f" and {len(drawn) - 3} more places" if len(drawn) > 3 else ""
@@ -169,6 +181,7 @@ _OF_HINTS = (
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
     (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
 )
+_FIXED_DATE = Suspect("a fixed time for date alone", (_DATES,))
 _LIKELIEST = (known_causes.FULL, known_causes.CONNECTED, known_causes.THREADS, known_causes.FIRST)
 """Of what one thread at a time changes."""
 _UNFAITHFUL = ("addresses", "threads")
@@ -234,6 +247,9 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
         if not laboratory.parts_still():
             trials.append(Trial("nothing pinned", repeats=True))
             break
+        if suspect.pins == (_COMMANDS,) and laboratory.repeats(_FIXED_DATE):
+            trials.append(Trial(_FIXED_DATE.what, repeats=True))
+            break  # that alone was enough
         # Whatever else differed differed in these runs, too: it is none.
         fewest = _alone(suspect, laboratory, trials) or _fewest(suspect, laboratory, trials)
         proven = fewest.candidates or cause.candidates
@@ -258,12 +274,16 @@ def of_variation(cause: Cause, varied: str) -> Cause:
 
 
 def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect:
-    """Return the lines that have to be seeded of those that draw; if all are not enough, threads share."""
+    """Return the lines that have to be seeded of those that draw, or all where others draw, too.
+
+    Where it is not enough that the generators are seeded at the start, threads share one.
+    """
     if suspect.pins != (_DRAWS,):
         return suspect
-    remedy = known_causes.SOURCES["draw"]
-    if any(is_out_of_turn(each) for each in suspect.candidates):
-        remedy = known_causes.SHARED_GENERATOR
+    outcome = laboratory.repeats(_SEEDED)
+    if outcome is not None:
+        trials.append(Trial(_SEEDED.what, outcome))
+    remedy = known_causes.SHARED_GENERATOR if outcome is False else known_causes.SOURCES["draw"]
     left = list(suspect.candidates)
     for gone in (None, *suspect.candidates[:0:-1]):
         fewer = _of_draws(tuple(each for each in left if each != gone))
@@ -273,7 +293,7 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
         if outcome:
             suspect, left = replace(fewer, remedy=remedy), list(fewer.candidates)
         elif gone is None:
-            return replace(suspect, remedy=known_causes.SHARED_GENERATOR)
+            return replace(suspect, remedy=remedy)
     return suspect
 
 

@@ -132,19 +132,11 @@ def _out_of_turn(a: Stream, b: Stream) -> list[Candidate]:
         for x, y in zip_longest(*draws):
             if x is None or y is None or (x[1].name, x[1].place) != (y[1].name, y[1].place):
                 at, extra = x or y
-                there = tuple(f"{_A_DRAW}{each[1].place}" if each else "no draw" for each in (x, y))
+                there = tuple(f"a draw at {each[1].place}" if each else "no draw" for each in (x, y))
                 values = (there[0], there[1])
                 found.append(Candidate("draw", extra.name, extra.place, values, at, id(a)))
                 break
     return found
-
-
-_A_DRAW = "a draw at "
-
-
-def is_out_of_turn(candidate: Candidate) -> bool:
-    """Return whether it is a draw at which the other run made another draw from that generator, or none."""
-    return candidate.kind == "draw" and any(value.startswith(_A_DRAW) for value in candidate.values)
 
 
 def nearest(candidates: Sequence[Candidate], place: ProgramLine | None, kind: str) -> list[Candidate]:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from .evidence import Evidence
 from .line_forms import NUMBER
 from .text_tokens import LASTING, UUID, printed_range, seconds_of
 
@@ -37,6 +38,7 @@ class FasterRun:
     times: int
     texts: Mapping[str, Sequence[str]]
     """The lines of each stream and file, by its name in the report."""
+    evidence: Evidence = field(default_factory=Evidence)
     _shapes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
     def alike(self, where: str, shape: str) -> Sequence[str]:

@@ -110,7 +110,7 @@ def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLi
     found = [each for each in search.divergences.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
     found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
-    return FollowedLines(found, search.decisions)
+    return FollowedLines(found, [*search.decisions])
 
 
 def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
@@ -138,7 +138,7 @@ class _Search:
         """The divergences that the digest of a value came from which only this run has."""
         self._open: dict[tuple[Process, str], list[tuple[int, set[ProgramLine]]]] = defaultdict(list)
         """Statements of a thread with a difference whose caller has not ended: number and divergences."""
-        self.decisions: list[Decision] = []
+        self.decisions: dict[Decision, None] = {}
         self._differed: dict[int, set[ProgramLine]] = {}
         """The divergences of records that have been found to differ, by the record's id."""
         self._parted: dict[Process, set[ProgramLine]] = {}
@@ -181,7 +181,8 @@ class _Search:
         self._hold(a, left, process)
         for _, pair in left:
             self._came.setdefault(pair, set()).update(roots)
-            if pair[0] not in self._all[1] and pair[1] not in self._all[0]:
+            small = pair[0].startswith(SMALL)
+            if not small and pair[0] not in self._all[1] and pair[1] not in self._all[0]:
                 for alone, each in zip(self._alone, pair, strict=True):
                     alone.setdefault(each, set()).update(roots)
         for name in drew:
@@ -203,9 +204,7 @@ class _Search:
             self._decide(a.place, roots)
 
     def _decide(self, place: ProgramLine, roots: set[ProgramLine]) -> None:
-        found = Decision(place, frozenset(roots))
-        if found not in self.decisions:
-            self.decisions.append(found)
+        self.decisions.setdefault(Decision(place, frozenset(roots)))
 
     def _hold(self, a: LineRecord, left: Sequence[tuple[str, Pair]], process: Process) -> None:
         """Keep which objects a statement left equal."""

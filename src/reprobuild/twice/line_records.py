@@ -19,6 +19,7 @@ from typing import IO, Any, TypeVar
 from ..errors import BuildError, RepeatError
 from ..host.untrusted_files import opened
 from . import evidence_limits as limits
+from . import record_fields as fields
 from .records import ProgramLine
 
 FORMAT = 1
@@ -162,7 +163,7 @@ def _stream(first: Mapping[str, Any], records: Iterator[Mapping[str, Any]]) -> L
     lines = []
     for record in records:
         if record["k"] == "place":
-            places[_int(record["n"])] = (_place(record["at"]), _int(record["end"]))
+            places[fields.whole(record["n"])] = (_place(record["at"]), fields.whole(record["end"]))
         elif record["k"] in _STATEMENTS:
             lines.append(_line(record, places))
     who = (first["rank"], first["worker"], first["name"], *first["argv"][:1])
@@ -174,21 +175,23 @@ def _kept(first: Mapping[str, Any], records: Iterator[Mapping[str, Any]]) -> lis
     kept = [record for record in records if record["k"] == "kept"]
     if not all(isinstance(record["held"], str) for record in kept):
         raise ValueError("a kept value is not a string")
-    return [[process, _text(record["t"]), _int(record["n"]), record["held"]] for record in kept]
+    return [[process, _text(record["t"]), fields.whole(record["n"]), record["held"]] for record in kept]
 
 
 def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int]]) -> LineRecord:
     before, after, drew = (_object(record[name]) for name in ("in", "out", "drew"))
     return LineRecord(
         kind=record["k"],
-        number=_int(record["n"]),
-        up=_int(record["up"]),
-        place=places[_int(record["p"])][0],
-        end=places[_int(record["p"])][1],
+        number=fields.whole(record["n"]),
+        up=fields.whole(record["up"]),
+        place=places[fields.whole(record["p"])][0],
+        end=places[fields.whole(record["p"])][1],
         thread=_text(record["t"]),
-        at=_int(record["at"]),
+        at=fields.whole(record["at"]),
         before={_text(name): _digest(each) for name, each in before.items()},
-        objects={name: tuple(map(_int, _few(held))) for name, (_, _, held) in after.items()},
+        objects={
+            name: tuple(map(fields.whole, fields.items(held, 16))) for name, (_, _, held) in after.items()
+        },
         drew={_text(name): (_state(x), _state(y)) for name, (x, y) in drew.items()},
         after={_text(name): (_digest(each), _text(shown)) for name, (each, shown, _) in after.items()},
     )
@@ -196,7 +199,7 @@ def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int
 
 def _place(value: Any) -> ProgramLine:
     file, line, function, text = value
-    return ProgramLine(_text(file), _int(line), _text(function), _text(text))
+    return ProgramLine(_text(file), fields.whole(line), _text(function), _text(text))
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -205,16 +208,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _few(value: Any) -> list[Any]:
-    if not isinstance(value, list) or len(value) > 16:
-        raise ValueError("not a list, or too long")
-    return value
-
-
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > 300:
-        raise ValueError("not a string, or too long")
-    return value
+    return fields.text(value, 300)
 
 
 def _digest(value: Any) -> str:
@@ -225,9 +220,3 @@ def _digest(value: Any) -> str:
 
 def _state(value: Any) -> str:
     return value if value == "" else _digest(value)
-
-
-def _int(value: Any) -> int:
-    if type(value) is not int or not -(2**63) < value < 2**63:
-        raise ValueError("not a number")
-    return value

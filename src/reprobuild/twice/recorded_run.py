@@ -211,7 +211,7 @@ def _faster(run: ProgramRun, times: int) -> FasterRun:
         lines = file.lines if file.lines is not None else value_lines(file.content, run.evidence)
         if lines is not None:
             texts[f"file {file.path}"] = lines
-    return FasterRun(times, texts)
+    return FasterRun(times, texts, run.evidence)
 
 
 def one_run(run: RecordedRun, how: HowToRun, scratch: Scratch) -> ProgramRun:

@@ -91,7 +91,8 @@ class Texts:
         self.apart = None
         if list(one) == list(other):
             return None, []
-        one, other, timed = without_timed(one, other, self._faster, where)
+        sides = (one, self.sides[0]), (other, self.sides[1])
+        one, other, timed = without_timed(*sides, self._faster, where)
         found = [TextDifference(where, (a[:160], b[:160]), TIMED) for a, b in timed]
         pairs = list(zip(one, other, strict=False))
         if many and len(one) == len(other):

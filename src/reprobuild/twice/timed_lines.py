@@ -1,54 +1,65 @@
 """Lines that a program writes whenever some time has passed: which of them differs from run to run. Pure.
 
 With clocks that run faster it writes more of them. So each such line of a run as it is has to be among those
-of the fastest run, with all numbers but those of a time or speed: time chooses among lines that are the same.
+of the fastest run, but for the measured numbers that a log is known to have at those very places, and for
+dates and drawn names of the run: time chooses among lines that are the same.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from .evidence import MAYBE, Evidence
 from .faster_clocks import FasterRun, shape_of
-from .timestamps import MOMENT
+from .text_tokens import tokens
 
 TIMED = "which lines were written as time passed, as runs with faster clocks show"
-_MEASURED = re.compile(
-    rf"{MOMENT}|(?<![\w.])\d+(?:\.\d+)?(?= ?(?:[^\W\d_]+/s(?:ec)?|s/[^\W\d_]+|[nuµm]?s|secs?|seconds?)\b)"
-)
+Side = tuple[Sequence[str], Evidence]
+"""The lines of a run, and what is known of it."""
 
 
 def without_timed(
-    one: Sequence[str], other: Sequence[str], faster: Sequence[FasterRun], where: str
+    one: Side, other: Side, faster: Sequence[FasterRun], where: str
 ) -> tuple[list[str], list[str], list[tuple[str, str]]]:
     """Return the lines of two runs without those, and the first of each kind that was left out."""
-    counts = [Counter(map(shape_of, lines)) for lines in (one, other)]
-    differ = {shape_of(line) for line in (Counter(one) - Counter(other)) + (Counter(other) - Counter(one))}
-    timed = {shape for shape in differ if faster and _is_timed(shape, counts, (one, other), faster, where)}
-    left = [[line for line in lines if shape_of(line) not in timed] for lines in (one, other)]
+    if not faster:
+        return list(one[0]), list(other[0]), []
+    sides = (one, other)
+    counts = [Counter(lines) for lines, _ in sides]
+    differ = {shape_of(line) for line in (counts[0] - counts[1]) + (counts[1] - counts[0])}
+    timed = {shape for shape in differ if _is_timed(shape, sides, faster, where)}
+    left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in sides]
     shown = [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
     return left[0], left[1], shown
 
 
-def _is_timed(
-    shape: str,
-    counts: Sequence[Counter[str]],
-    sides: Sequence[Sequence[str]],
-    faster: Sequence[FasterRun],
-    where: str,
-) -> bool:
-    most = max(count[shape] for count in counts)
-    many = [run.alike(where, shape) for run in sorted(faster, key=lambda run: run.times)]
-    if not most < len(many[0]) <= len(many[-1]):
+def _is_timed(shape: str, sides: Sequence[Side], faster: Sequence[FasterRun], where: str) -> bool:
+    alike = [_alike(lines, shape) for lines, _ in sides]
+    most, *_, fastest = sorted(faster, key=lambda run: run.times)
+    many, known = most.alike(where, shape), fastest.alike(where, shape)
+    if not max(map(len, alike)) < len(many) <= len(known):
         return False
-    known = {_plain(line) for line in many[-1]}
-    return all(_plain(line) in known for lines in sides for line in lines if shape_of(line) == shape)
+    meant = {_meaning(line, fastest.evidence) for line in known}
+    return all(
+        _meaning(line, evidence) in meant
+        for lines, (_, evidence) in zip(alike, sides, strict=True)
+        for line in lines
+    )
 
 
-def _first(lines: Sequence[str], shape: str) -> str:
-    return next((line for line in lines if shape_of(line) == shape), "")
+def _alike(lines: Sequence[str], shape: str) -> list[str]:
+    return [line for line in lines if shape_of(line) == shape]
 
 
-def _plain(line: str) -> str:
-    return _MEASURED.sub("#", line)
+def _first(side: Side, shape: str) -> str:
+    return next(iter(_alike(side[0], shape)), "")
+
+
+def _meaning(line: str, evidence: Evidence) -> str:
+    """Return a line without what its run knows to be measured or drawn."""
+    found = []
+    for token in tokens(line, evidence):
+        measured = any(not item.site[0].startswith(MAYBE) for item in token.written)
+        found.append("<measured>" if measured else f"<{token.key}>" if token.key else token.text)
+    return "".join(found)

@@ -1,4 +1,4 @@
-"""What commands and shell scripts draw by from the system's generator, read from their text."""
+"""Commands that draw by the system's generator, read from text; and what experiments put in their place."""
 
 from __future__ import annotations
 
@@ -69,3 +69,49 @@ def parents_scripts() -> list[str]:
         if os.path.basename(words[0]).lstrip("-") in _SHELLS:  # noqa: PTH119 -- as above
             found += [word for word in words[1:4] if drawn_in(word)]
     return found
+
+
+_DRAWN = 'exec {} --random-source=/dev/zero "$@"'
+REPLACED = {
+    "shuf": _DRAWN,
+    "sort": _DRAWN,
+    # A script prints how long it took; one that asks for another date than the present gets it.
+    "date": """for word; do
+  case $word in -d* | --date* | -r* | --reference* | -f* | --file* | -s* | --set*) exec {0} "$@" ;; esac
+done
+exec {0} -d @1900000000 "$@\"""",
+    # Its own options come first, up to the command; -P is left out of them.
+    "xargs": """n=$#
+while [ $n -gt 0 ]; do
+  n=$((n - 1)) word=$1
+  shift
+  case $word in
+  -P | --max-procs) n=$((n - 1)) && shift && continue ;;
+  -P* | --max-procs=*) continue ;;
+  -[nILsdaE] | --arg-file | --delimiter) set -- "$@" "$word" "$1" && shift && n=$((n - 1)) && continue ;;
+  esac
+  set -- "$@" "$word"
+  case $word in -*) ;; *) break ;; esac
+done
+while [ $n -gt 0 ]; do set -- "$@" "$1" && shift && n=$((n - 1)); done
+exec {} "$@" """,
+}
+"""What each becomes that draws, or whose output is in the order in which processes end."""
+
+
+def replace(names: list[str]) -> None:
+    """Let commands give the same in each run, by programs of their names that come first in the path."""
+    folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
+    path = os.environ.get("PATH", os.defpath)
+    if os.path.isdir(folder):  # noqa: PTH112 -- as above
+        return
+    os.makedirs(folder)  # noqa: PTH103 -- as above
+    for name in names:
+        found = next(
+            (f"{each}/{name}" for each in path.split(":") if os.access(f"{each}/{name}", os.X_OK)), ""
+        )
+        if found:
+            with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
+                file.write(f"#!/bin/sh\n{REPLACED[name].format(found)}\n")
+            os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
+    os.environ["PATH"] = f"{folder}:{path}"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import atexit
 import functools
+import math
 import os
+import struct
 import sys
 from typing import Any
 
@@ -51,7 +53,7 @@ def write() -> None:
             if os.path.islink(path) or not 0 < os.path.getsize(path) <= MOST_BYTES:  # noqa: PTH114, PTH202 -- as above
                 continue
             before = _digest(path, hashlib)
-            lines = [_short(line, hashlib) for _, line in zip(range(MOST_LINES + 1), _READERS[reader](path))]
+            lines = [_short(line, hashlib) for _, line in zip(range(MOST_LINES + 1), READERS[reader](path))]
             if len(lines) <= MOST_LINES and _digest(path, hashlib) == before:
                 told.append({"sha256": before, "lines": lines})
         except Exception:  # noqa: BLE001, S112 -- of any library: then the bytes are compared
@@ -73,39 +75,52 @@ def _digest(path: str, hashlib: Any) -> str:
 
 
 def _short(line: str, hashlib: Any) -> str:
-    line = line.replace("\n", "\\n")
     if len(line) <= LONGEST:
         return line
     return f"{line[:LONGEST]}… {hashlib.sha256(line.encode(errors='surrogatepass')).hexdigest()}"
 
 
+def _few(count: int) -> None:
+    """Raise OverflowError where there is more than is told: before it is all in memory."""
+    if count > MOST_LINES:
+        raise OverflowError("too much to tell")
+
+
 def _parquet(path: str) -> Any:
-    parquet = sys.modules["pyarrow.parquet"]
-    file = parquet.ParquetFile(path)
+    file = sys.modules["pyarrow.parquet"].ParquetFile(path)
+    _few(file.metadata.num_rows * max(1, file.metadata.num_columns))
     yield f"Parquet: {file.metadata.num_row_groups} groups of rows, format {file.metadata.format_version}"
+    yield f"metadata {_shown(file.metadata.metadata)}"
     yield from _table(file.read(), file.schema_arrow)
 
 
 def _feather(path: str) -> Any:
-    table = sys.modules["pyarrow.feather"].read_table(path, memory_map=False)
+    table = sys.modules["pyarrow.feather"].read_table(path)
+    _few(table.num_rows * max(1, table.num_columns))
     yield "Feather"
     yield from _table(table, table.schema)
 
 
 def _table(table: Any, schema: Any) -> Any:
     for field in schema:
-        yield f"column {field.name}: {field.type} {field.nullable} {field.metadata}"
-    for key, value in (schema.metadata or {}).items():
-        yield f"metadata {key!r}: {value!r}"
-    for row in table.to_pylist():
-        yield " | ".join(_shown(value) for value in row.values())
+        yield f"column {field.name!r}: {str(field.type)!r} {field.nullable} {_shown(field.metadata)}"
+    yield f"metadata {_shown(schema.metadata)}"
+    for row in zip(*(column.to_pylist() for column in table.columns)):  # several may have one name
+        yield " | ".join(map(_shown, row))
 
 
 def _polars(path: str) -> Any:
-    table = sys.modules["polars"].read_parquet(path)
+    polars = sys.modules["polars"]
+    plan = polars.scan_parquet(path)
+    schema = plan.collect_schema()
+    _few(plan.select(polars.len()).collect().item() * max(1, len(schema)))
     yield "Parquet of Polars"
-    yield f"columns {list(table.schema.items())!r}"
-    for row in table.iter_rows():
+    if hasattr(polars, "read_parquet_metadata"):
+        yield f"metadata {_shown(polars.read_parquet_metadata(path))}"
+    yield f"columns {list(schema.items())!r}"
+    if any(word in repr([*schema.values()]) for word in ("'ns'", "Time", "Object")):
+        raise TypeError("values that Python does not show as they are, as it has no nanoseconds")
+    for row in plan.collect().iter_rows():
         yield " | ".join(map(_shown, row))
 
 
@@ -114,30 +129,46 @@ def _hdf5(path: str) -> Any:
     with h5py.File(path, "r") as file:
         found: list[tuple[str, Any]] = [("/", file)]
         file.visititems(lambda name, each: found.append((name, each)))
+        _few(sum(getattr(each, "size", 1) or 1 for _, each in found))
+        names = {h5py.h5o.get_info(each.id).addr: name for name, each in found}
         yield "HDF5"
         for name, each in found:
             is_array = isinstance(each, h5py.Dataset)
-            yield f"{name}: {type(each).__name__} {(each.shape, each.dtype, each.chunks) if is_array else ''}"
+            shape = (each.shape, each.dtype, each.chunks) if is_array else ""
+            yield f"{name!r}: {type(each).__name__} {shape}"
             for key in sorted(each.attrs):
                 value = each.attrs[key]
-                yield f"{name} attribute {key}: {getattr(value, 'dtype', '')} {_listed(value)}"
+                kind = f"{getattr(value, 'dtype', '')} {getattr(value, 'shape', '')}"
+                yield f"{name!r} attribute {key!r}: {kind} {_shown(value)}"
             if is_array:
-                for value in _flat(each[()]):
-                    yield f"{name}: {_shown(value)}"
+                value = each[()]
+                for one in value.ravel() if hasattr(value, "ravel") else [value]:
+                    yield f"{name!r}: {_shown(one)}"
+            elif isinstance(each, h5py.Group):
+                for key in each:
+                    yield f"{name!r} has {_link(h5py, each, key, names)}"
 
 
-def _flat(array: Any) -> Any:
-    return array.ravel().tolist() if hasattr(array, "ravel") else [array]
-
-
-def _listed(value: Any) -> str:
-    return " ".join(_shown(each) for each in _flat(value))
+def _link(h5py: Any, group: Any, key: str, names: Any) -> str:
+    """Say what a name in a group stands for."""
+    link = group.get(key, getlink=True)
+    if isinstance(link, h5py.HardLink):
+        return f"{key!r}: {names[h5py.h5o.get_info(group[key].id).addr]!r}"
+    return f"{key!r}: {type(link).__name__} {getattr(link, 'filename', '')!r} {link.path!r}"
 
 
 _BESIDE_TABLES = (
     "SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
     "SELECT sql FROM duckdb_indexes() ORDER BY ALL",
     "SELECT sql, last_value FROM duckdb_sequences() ORDER BY ALL",
+    "SELECT schema_name, comment FROM duckdb_schemas() WHERE NOT internal ORDER BY ALL",
+    "SELECT schema_name, type_name, logical_type, labels FROM duckdb_types() WHERE NOT internal ORDER BY ALL",
+    (
+        "SELECT schema_name, function_name, parameters, macro_definition FROM duckdb_functions()"
+        " WHERE NOT internal ORDER BY ALL"
+    ),
+    "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal ORDER BY ALL",
+    "SELECT view_name, comment FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
 )
 
 
@@ -151,39 +182,60 @@ def _duckdb(path: str) -> Any:
         cursor = connection.cursor()
         yield "DuckDB"
         tables = cursor.execute(
-            "SELECT schema_name, table_name, sql FROM duckdb_tables()"
+            "SELECT schema_name, table_name, sql, comment FROM duckdb_tables()"
             " WHERE database_name = current_database() AND NOT internal ORDER BY ALL"
         ).fetchall()
         for query in _BESIDE_TABLES:
             for row in cursor.execute(query).fetchall():
                 yield f"beside tables: {_shown(row)}"
-        for schema, table, statement in tables:
-            yield f"table {schema}.{table}: {_shown(statement)}"
+        for schema, table, *told in tables:
+            yield f"table {schema!r}.{table!r}: {_shown(told)}"
             name = ".".join('"' + each.replace('"', '""') + '"' for each in (schema, table))
-            rows = cursor.execute(f"SELECT * FROM {name}")  # noqa: S608 -- quoted
+            # As text: Python's values have no nanoseconds, and a month in an interval is 30 days.
+            rows = cursor.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name} LIMIT {MOST_LINES + 1}")  # noqa: S608 -- quoted
             while some := rows.fetchmany(1000):
                 for row in some:
-                    yield f"{table}: {' | '.join(_shown(value) for value in row)}"
+                    yield f"{table!r}: {' | '.join(map(_shown, row))}"
     finally:
         connection.close()
 
 
 def _shown(value: Any) -> str:
-    """Return a value so that no other one of its column looks like it."""
-    if isinstance(value, (bytes, bytearray)):
-        return f"x'{value.hex()}'"
-    if isinstance(value, str):
-        return repr(value)
-    if hasattr(value, "isoformat"):
-        return str(value.isoformat())
-    if isinstance(value, (list, tuple)):
+    """Return a value so that no other one of its column looks like it. Raises TypeError for an unknown type.
+
+    What ``repr`` leaves out, as the middle of a long array, would be hidden.
+    """
+    kind = type(value)
+    if kind in (list, tuple):
         return f"[{', '.join(map(_shown, value))}]"
-    if isinstance(value, dict):
+    if kind is dict:
         return f"{{{', '.join(f'{_shown(key)}: {_shown(each)}' for key, each in value.items())}}}"
-    return repr(value)
+    if kind.__module__ == "numpy" and hasattr(value, "tolist"):
+        return _shown(list(value.ravel()) if value.dtype.hasobject else value.tolist())
+    return _leaf(value, kind)
 
 
-_READERS = {
+def _leaf(value: Any, kind: type) -> str:
+    if kind in (bytes, bytearray):
+        return f"x'{value.hex()}'"
+    if kind is float and math.isnan(value):
+        return f"NaN {struct.pack('>d', value).hex()}"
+    if kind in _PLAIN:
+        return repr(value)
+    package = kind.__module__.partition(".")[0]
+    if package in ("datetime", "pandas") and hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if package in _BY_TEXT:
+        return f"{kind.__name__} {value}"
+    raise TypeError(f"a value of type {kind.__module__}.{kind.__name__}")
+
+
+_PLAIN = (bool, int, float, complex, str, type(None))
+_BY_TEXT = ("decimal", "uuid", "datetime")
+"""Modules whose values say themselves by their text."""
+
+
+READERS = {
     "parquet": _parquet,
     "feather": _feather,
     "polars": _polars,

@@ -81,14 +81,15 @@ def stop_clock_of_sqlite(module: Any) -> None:
     module.connect = module.dbapi2.connect = connected
 
 
-def seed_numba(module: Any, numpy: Any = None) -> None:
+def seed_numba(module: Any) -> None:
     """Seed the generators that compiled code draws from: it has its own, by NumPy's and Python's names."""
-    numpy, random = numpy or sys.modules["numpy"], sys.modules["random"]
+    numpy, random = sys.modules["numpy"], sys.modules["random"]
 
     def seed(value: int) -> None:
         numpy.random.seed(value)
         random.seed(value)
 
+    # With NUMBA_DISABLE_JIT these are the program's own, which stay as they are.
     states = numpy.random.get_state(), random.getstate()
     module.njit(seed)(0)
     numpy.random.set_state(states[0])

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-from . import libraries, library_pins, measured, orders
+from . import commands, libraries, library_pins, measured, orders
 from . import sources as recorded
 from .places import drawn_at, here
 from .watching import Watcher, warn
@@ -257,52 +257,6 @@ def _fix_addresses() -> None:
             os.execv(sys.executable, [sys.executable, *argv[1:]])  # noqa: S606 -- the same program
 
 
-_DRAWN = 'exec {} --random-source=/dev/zero "$@"'
-_COMMANDS = {
-    "shuf": _DRAWN,
-    "sort": _DRAWN,
-    # A script prints how long it took; one that asks for another date than the present gets it.
-    "date": """for word; do
-  case $word in -d* | --date* | -r* | --reference* | -f* | --file* | -s* | --set*) exec {0} "$@" ;; esac
-done
-exec {0} -d @1900000000 "$@\"""",
-    # Its own options come first, up to the command; -P is left out of them.
-    "xargs": """n=$#
-while [ $n -gt 0 ]; do
-  n=$((n - 1)) word=$1
-  shift
-  case $word in
-  -P | --max-procs) n=$((n - 1)) && shift && continue ;;
-  -P* | --max-procs=*) continue ;;
-  -[nILsdaE] | --arg-file | --delimiter) set -- "$@" "$word" "$1" && shift && n=$((n - 1)) && continue ;;
-  esac
-  set -- "$@" "$word"
-  case $word in -*) ;; *) break ;; esac
-done
-while [ $n -gt 0 ]; do set -- "$@" "$1" && shift && n=$((n - 1)); done
-exec {} "$@" """,
-}
-"""What each becomes that draws, or whose output is in the order in which processes end."""
-
-
-def _fix_commands() -> None:
-    """Let commands give the same in each run, by programs of that name that come first in the path."""
-    folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
-    path = os.environ.get("PATH", os.defpath)
-    if os.path.isdir(folder):  # noqa: PTH112 -- pathlib is not imported for this
-        return
-    os.makedirs(folder)  # noqa: PTH103 -- as above
-    for name, started in _COMMANDS.items():
-        found = next(
-            (f"{each}/{name}" for each in path.split(":") if os.access(f"{each}/{name}", os.X_OK)), ""
-        )
-        if found:
-            with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
-                file.write(f"#!/bin/sh\n{started.format(found)}\n")
-            os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
-    os.environ["PATH"] = f"{folder}:{path}"
-
-
 def _single(names: tuple[str, ...], count: str) -> Callable[[Any], None]:
     """Return what lets each of a module's pools have one worker; ``count`` is how the argument is called."""
 
@@ -421,7 +375,9 @@ def install(watcher: Watcher) -> None:
     if "machine" in pins.places:
         _machine_files(pins)
     if "commands" in pins.places:
-        _fix_commands()
+        commands.replace([*commands.REPLACED])
+    elif "dates" in pins.places:
+        commands.replace(["date"])
     if "threads" in pins.places:
         watcher.after(
             "concurrent.futures", _single(("ThreadPoolExecutor", "ProcessPoolExecutor"), "max_workers")
