@@ -71,10 +71,14 @@ def test_a_query_of_duckdb_has_a_fixed_time() -> None:
     ],
 )
 def test_a_query_of_sqlite_has_a_fixed_time(query: str, expected: object) -> None:
-    module: Any = SimpleNamespace(connect=sqlite3.connect, dbapi2=SimpleNamespace())
-    stop_clock_of_sqlite(module)
-    with contextlib.closing(module.connect(":memory:")) as database:
-        assert database.execute(query).fetchone() == (expected,)
+    with contextlib.ExitStack() as stack:
+
+        def connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
+            return stack.enter_context(contextlib.closing(sqlite3.connect(*arguments, **named)))
+
+        module: Any = SimpleNamespace(connect=connect, dbapi2=SimpleNamespace())
+        stop_clock_of_sqlite(module)
+        assert module.connect(":memory:").execute(query).fetchone() == (expected,)
 
 
 def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay(
