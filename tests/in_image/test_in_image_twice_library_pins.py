@@ -74,7 +74,8 @@ def test_a_query_of_sqlite_has_a_fixed_time(query: str, expected: object) -> Non
     with contextlib.ExitStack() as stack:
 
         def connect(*arguments: Any, **named: Any) -> sqlite3.Connection:
-            return stack.enter_context(contextlib.closing(sqlite3.connect(*arguments, **named)))
+            made: sqlite3.Connection = sqlite3.connect(*arguments, **named)
+            return stack.enter_context(contextlib.closing(made))
 
         module: Any = SimpleNamespace(connect=connect, dbapi2=SimpleNamespace())
         stop_clock_of_sqlite(module)
