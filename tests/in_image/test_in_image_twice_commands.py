@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,9 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
         ("awk 'BEGIN { srand() } { print rand(), $0 }' names", "srand()"),
         ("awk 'BEGIN { srand(7) } { print rand(), $0 }' names", ""),
         (["sort", "-r", "names", Path("shuffled")], ""),
+        ("python3 mix.py --seed $(date +%s)", "date +%s"),
+        ("date -u '+%N'", "date -u '+%N"),
+        ('echo "$(date +%H:%M:%S) begins"; date -d @5 +%s', ""),
     ],
 )
 def test_a_command_that_draws_from_the_system_is_recognized(command: object, drawn: str) -> None:
@@ -66,7 +71,7 @@ def test_xargs_is_told_all_but_how_many_run_at_once(words: str, told: str, tmp_p
     answers = []
     for number, program in enumerate((real, shows)):
         ours = tmp_path / f"xargs{number}"
-        ours.write_text(f"#!/bin/sh\n{commands.REPLACED['xargs'].format(program)}\n")
+        ours.write_text(f"#!/bin/sh\n{commands.REPLACED['xargs'].replace('{}', str(program))}\n")
         for each in (shows, ours):
             each.chmod(0o755)
         answers.append(given(str(ours), words))
@@ -81,21 +86,47 @@ def given(program: str, words: str) -> tuple[int, list[bytes]]:
     return done.returncode, sorted(done.stdout.split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "is_fixed"),
-    [
-        (["+%s"], True), (["-u", "+%Y"], True), (["-d", "@5", "+%s"], False), (["--date=@5", "+%s"], False),
-        (["-r", "/etc/passwd", "+%s"], False),
-    ],
-)  # fmt: skip
-def test_the_present_is_fixed_and_other_dates_are_not(
-    arguments: list[str], is_fixed: bool, tmp_path: Path
-) -> None:
+PRESENT = [["+%s"], ["-u", "+%Y-%m-%d %H:%M:%S.%N"]]
+OTHERS = [["-d", "@5", "+%s"], ["--date=@5", "+%s"], ["-r", "/etc/passwd", "+%s"]]
+
+
+def date_as(script: str, arguments: list[str], folder: Path) -> str:
+    """Return what ``date`` prints where a script takes its place."""
     real = shutil.which("date")
     assert real is not None
-    ours = tmp_path / "date"
-    ours.write_text(f"#!/bin/sh\n{commands.REPLACED['date'].format(real)}\n")
+    ours = folder / "date"
+    ours.write_text(f"#!/bin/sh\n{script.replace('{}', real)}\n")
     ours.chmod(0o755)
-    at = ["-d", "@1900000000"] if is_fixed else []
-    expected = subprocess.run([real, *at, *arguments], check=True, capture_output=True).stdout
-    assert subprocess.run([ours, *arguments], check=True, capture_output=True).stdout == expected
+    return subprocess.run([ours, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("arguments", [*PRESENT, *OTHERS])
+def test_the_present_is_fixed_and_other_dates_are_not(arguments: list[str], tmp_path: Path) -> None:
+    at = ["-d", "@1900000000"] if arguments in PRESENT else []
+    expected = subprocess.run(["date", *at, *arguments], check=True, capture_output=True, text=True).stdout
+    assert date_as(commands.FIXED_DATE, arguments, tmp_path) == expected
+
+
+@pytest.mark.parametrize("arguments", OTHERS)
+def test_only_the_present_is_faster(arguments: list[str], tmp_path: Path) -> None:
+    expected = subprocess.run(["date", *arguments], check=True, capture_output=True, text=True).stdout
+    assert date_as(commands.faster_date(time.time_ns(), 100), arguments, tmp_path) == expected
+
+
+def test_the_present_is_as_many_times_as_far_from_its_beginning(tmp_path: Path) -> None:
+    began = time.time_ns() - 3_000_000_000
+    shown = float(date_as(commands.faster_date(began, 1000), ["+%s.%N"], tmp_path))
+    assert 3000 <= shown - began / 1e9 < 1000 * (time.time_ns() - began) / 1e9 + 1
+
+
+def test_a_script_has_what_takes_the_places_of_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    commands.replace({"date": commands.FIXED_DATE, "no-such-command": ""})
+    assert [each.name for each in (tmp_path / "commands").iterdir()] == ["date"]
+    assert subprocess.run(["date", "+%s"], check=True, capture_output=True).stdout == b"1900000000\n"
+    path = os.environ["PATH"]
+    commands.replace({"date": commands.FIXED_DATE})  # another process of the run
+    assert os.environ["PATH"] == path

@@ -182,3 +182,85 @@ def test_of_a_plan_of_polars_the_line_is_told_that_loses_its_order(tmp_path: Pat
     records = [json.loads(line) for line in lines if b'"name":"polars.' in line]
     assert {each["name"] for each in records} == {"polars.LazyFrame.collect"}
     assert {each["place"][1] for each in records} == {6}
+
+
+SEEDLESS = """
+import sys
+
+from sklearn.base import BaseEstimator, clone
+from optuna.samplers._lazy_random_state import LazyRandomState
+
+
+def make(seed):
+    return BaseEstimator(
+        seed
+    ), LazyRandomState(seed)
+
+
+for estimator in (make(None)[0], clone(make(None)[0]), make(7)[0]):
+    estimator.fit()
+for sampler in (make(None)[1], make(7)[1]):
+    sampler.rng
+"""
+SKLEARN = """
+import random
+
+
+class BaseEstimator:
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self):
+        return random.Random.random(random._inst) if self.random_state else random.random()
+
+
+def clone(estimator):
+    return type(estimator)(estimator.random_state)
+"""
+OPTUNA = """
+import os, random
+
+
+class LazyRandomState:
+    def __init__(self, seed=None):
+        self._rng = seed
+
+    def _set_rng(self):
+        self._rng = random.SystemRandom().random()
+
+    @property
+    def rng(self):
+        if self._rng is None:
+            self._set_rng()
+        return self._rng
+"""
+
+
+def test_what_draws_later_for_want_of_a_seed_is_told_where_it_was_made(tmp_path: Path) -> None:
+    """It is drawn where an estimator is fitted, or a sampler first asked."""
+    site = tmp_path / "site-packages"
+    for name, text in (("sklearn/base", SKLEARN), ("optuna/samplers/_lazy_random_state", OPTUNA)):
+        path = site / f"{name}.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    program = tmp_path / "program.py"
+    program.write_text(SEEDLESS)
+    run = recorded(sys.executable, [str(program)], env={"EXTRA": str(site)})
+    program.write_text(f"import sys\nsys.path.append({str(site)!r})\n{SEEDLESS}")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    ran = run(folder, {"REPROBUILD_TWICE_TRACE": "0-0"}, None)
+    assert ran.status == 0, ran.stderr
+    records = [
+        json.loads(line)
+        for path in (folder / "records").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    lines = SEEDLESS.splitlines()
+    made = 3 + lines.index("    return BaseEstimator(")
+    told = [
+        (each["kind"], each["place"][1])
+        for each in records
+        if each.get("k") == "source" and each["kind"] in ("draw", "entropy")
+    ]
+    assert told == [("draw", made), ("draw", made), ("entropy", made + 2)]

@@ -52,6 +52,21 @@ def test_a_draw_that_became_a_number_comes_before_one_that_was_overwritten() -> 
     assert (found.kind, found.operation, found.place.line) == ("random", "random_.default", 3)
 
 
+def test_initial_weights_that_others_were_loaded_over_are_passed_over() -> None:
+    def run(x: str, *, loaded: bool) -> Stream:
+        return stream(
+            op(1, f"a{x}", (f"{x}{x}", -2), name="randn.default"),
+            op(1, f"b{x}", (f"a{x}", 0), name="mul.Tensor"),
+            op(2, "c0" if loaded else f"c{x}", ("00", -1), name="copy_.default"),
+            op(3, f"d{x}", ("e0", -1), (f"{x}{x}", -2), name="dropout.default"),
+            op(4, f"f{x}", (f"d{x}", 3), ("c0", 2) if loaded else (f"b{x}", 1), name="linear.default"),
+        )
+
+    for loaded, line in ((True, 3), (False, 1)):
+        found = cause(run("0", loaded=loaded), run("1", loaded=loaded))
+        assert (found.kind, found.place.line) == ("random", line)
+
+
 def test_of_two_that_reach_the_backward_pass_the_earlier_is_it() -> None:
     def run(x: str) -> Stream:
         return stream(

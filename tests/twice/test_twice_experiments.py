@@ -10,8 +10,8 @@ import pytest
 
 from reprobuild.in_image.twice import hints
 from reprobuild.twice import known_causes
-from reprobuild.twice.causes import Cause
-from reprobuild.twice.experiments import Suspect, confirmed
+from reprobuild.twice.causes import Cause, Trial
+from reprobuild.twice.experiments import EACH_DRAW, Suspect, confirmed, suspects
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
@@ -48,18 +48,21 @@ class Runs:
     """Whether it repeats where all that is drawn is seeded, in each thread by itself."""
     at_start: bool = False
     """Whether it repeats where the generators are seeded at the start."""
-    dates: bool = False
-    """Whether it repeats where the command date tells a fixed time."""
+    each_draw: bool = False
+    """Whether it repeats only where a generator is seeded before each draw."""
 
-    def repeats(self, suspect: Suspect) -> bool | None:
+    def tried(self, suspect: Suspect) -> Trial | None:
         lines = {line for _, line, _ in suspect.pins}
+        if lines & self.broken:
+            return None
+        repeats = lines >= self.needed
         if suspect.pins == (("draw", 0, ""),):
-            return self.drawn
-        if ("all of numpy.random", 0, "") in suspect.pins:
-            return self.at_start
-        if suspect.pins == (("dates", 0, ""),):
-            return self.dates
-        return None if lines & self.broken else lines >= self.needed
+            repeats = self.drawn
+        elif ("all of numpy.random", 0, "") in suspect.pins:
+            repeats = self.at_start
+        elif self.each_draw:
+            repeats &= all(kind == EACH_DRAW for kind, *_ in suspect.pins)
+        return Trial(suspect.what, repeats)
 
     def parts_still(self) -> bool:
         return self.parts
@@ -184,11 +187,32 @@ def test_threads_share_a_generator_where_its_seed_alone_changes_nothing(*, at_st
     assert found.remedy is (known_causes.SOURCES["draw"] if at_start else shared)
 
 
-@pytest.mark.parametrize("dates", [True, False])
-def test_a_command_is_no_cause_where_a_fixed_date_alone_is_enough(*, dates: bool) -> None:
-    command = candidate("entropy", "shuf in a command", 3)
-    found = confirmed(supposed(command), Runs({0}, dates=dates), 4)
-    assert found.proven is not dates
+def test_what_workers_draw_is_seeded_before_each_draw() -> None:
+    """Which worker draws how often depends on time."""
+    lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4))
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({3}, each_draw=True), 4)
+    assert (found.proven, found.candidates) == (True, lines[:1])
+
+
+def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
+    seed = Candidate(
+        "seed", "torch.manual_seed", ProgramLine("train.py", 9, "main", ""), ("(1,)", "(2,)"), 9, 1
+    )
+    drawn = candidate("entropy", "random.SystemRandom.getrandbits", 4)
+    assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "pin"),
+    [
+        ("shuf in a command", "commands"),
+        ("xargs -P 2 in a command", "commands"),
+        ("date +%s in a command", "dates"),
+    ],
+)
+def test_a_command_is_replaced(name: str, pin: str) -> None:
+    (found,) = suspects(supposed(candidate("entropy", name, 3)))
+    assert (found.pins, found.faithful) == (((pin, 0, ""),), pin == "dates")
 
 
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])

@@ -64,6 +64,15 @@ def test_a_result_does_not(pair: tuple[str, str], grown: tuple[str, ...]) -> Non
     assert not is_time(pair, list(zip(PACES, grown, strict=False)))
 
 
+def test_few_whole_seconds_are_a_time_where_the_words_beside_them_say_so() -> None:
+    """Of a script: ``took $(( $(date +%s) - t0 ))s``."""
+    for pair, grown in ((("0", "1"), ("55", "612")), (("3", "4"), ("310", "3011"))):
+        texts = list(zip(PACES, grown, strict=True))
+        assert is_time(pair, texts, of_measure=True)
+        assert not is_time(pair, texts)
+    assert not is_time(("3", "4"), list(zip(PACES, ("3", "5"), strict=True)), of_measure=True)
+
+
 def test_no_number_that_is_the_same_in_all_runs_but_for_noise_is_a_time() -> None:
     drawn = random.Random(3)
     for _ in range(5000):

@@ -141,10 +141,14 @@ def test_lines_of_several_processes_may_come_in_any_order_but_have_to_be_the_sam
 
     assert apart(["a", "b"], ["b", "a"], many=True) == []
     assert apart(["a", "b"], ["b", "a"], many=False) == [
-        EndDifference(what="line 1 of standard output", told="run 1 wrote 'a', run 2 'b'")
+        EndDifference(
+            what="line 1 of standard output", told="run 1 wrote 'a', run 2 'b'", of="standard output"
+        )
     ]
     assert apart(["a", "a"], ["a"], many=True) == [
-        EndDifference(what="line 2 of standard output", told="run 1 wrote 'a', run 2 nothing")
+        EndDifference(
+            what="line 2 of standard output", told="run 1 wrote 'a', run 2 nothing", of="standard output"
+        )
     ]
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from reprobuild.twice import known_causes
+from reprobuild.twice.causes import Trial
 from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Divergence, FollowedLines
-from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back
+from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back, proven_in_part
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
@@ -109,6 +110,9 @@ class Lines:
     needed: int = 0
     parts: bool = True
     kept_none: int = 0
+    left: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """What differs still with a line in whose case the first difference is gone."""
+    in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
 
     def followed(self) -> FollowedLines:
         return FollowedLines(list(self.found), [])
@@ -116,12 +120,17 @@ class Lines:
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
 
-    def repeats(self, suspect: Suspect) -> bool | None:
+    def tried(self, suspect: Suspect) -> Trial | None:
         line = int(suspect.settings["REPROBUILD_TWICE_LINE"].split("\t")[1])
-        return None if self.needed < 0 else line == self.needed
+        trial = Trial(suspect.what, repeats=line == self.needed, left=self.left.get(line, ()))
+        if trial.left:
+            self.in_part.append((suspect, trial))
+        return None if self.needed < 0 else trial
 
     def parts_still(self) -> bool:
         return self.parts
+
+    first_parts_still = parts_still
 
 
 def outcome(lines: Lines, *known: Candidate, most: int = 4) -> tuple[list[tuple[str, int]], bool] | None:
@@ -140,6 +149,22 @@ def test_what_is_refuted_is_no_candidate_and_what_cannot_be_tried_is_one() -> No
     assert outcome(Lines([a, b], needed=2, parts=False)) == ([(LINE, 2)], False)
     assert outcome(Lines([a, b], needed=2), most=1) == ([(LINE, 2)], False)
     assert outcome(Lines([])) is None
+
+
+def test_what_parts_first_has_a_cause_of_its_own() -> None:
+    """With one line only a file differs still, with another one a stream besides."""
+    left = {1: ("file a", "standard error"), 2: ("file a",)}
+    lines = Lines([divergence(1, "a"), divergence(2, "b"), divergence(3, "c")], needed=9, left=left)
+    cause = confirmed_line(None, lines, 4)
+    assert cause is not None
+    assert not cause.proven
+    found = proven_in_part(cause, lines)
+    assert found is not None
+    assert ([each.place.line for each in found.candidates], found.proven) == ([2], True)
+    assert [each.left for each in found.trials] == [left[1], (), left[2]]
+    assert proven_in_part(found, lines) is None
+    lines.parts = False
+    assert proven_in_part(cause, lines) is None
 
 
 def test_a_seed_from_elsewhere_is_no_cause_where_nothing_proves_that() -> None:

@@ -49,10 +49,14 @@ ALLOCATES = ("empty", "new_empty", "resize_")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An experiment: two runs with one suspect pinned, and whether these repeat."""
+    """An experiment: some runs with one suspect pinned, and whether these repeat."""
 
     what: str
     repeats: bool
+    left: tuple[str, ...] = ()
+    """What differs still, where the first difference of the runs as they are is gone."""
+    equal: tuple[int, int] = (0, 0)
+    """How many of how many runs are equal, where others are not; as they are, no two are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,6 +185,11 @@ def _first(a: Stream, b: Stream) -> _Finding | None:
         if operation.backward:
             return _origin(roots[min(made_by[number])], roots, (used, left), a)
     first = next(iter(roots.values()), None)
+    reached = made_by[max(made_by)] if made_by else frozenset[int]()
+    later = roots.get(min(reached, default=-1))
+    if first is not None and later is not None and first.kind == later.kind == "random":
+        # Initial weights do not matter where others are loaded over them.
+        first = first if first.at in reached else later
     return None if first is None else _origin(first, roots, (used, left), a)
 
 

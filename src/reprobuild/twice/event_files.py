@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 EVENTS = "events.out.tfevents"
-NAME = re.compile(rf"(.*{re.escape(EVENTS)})\.\d{{10}}\..*")
-"""What torch and TensorFlow call them: with the time, the host and the process."""
+NAME = re.compile(rf"(.*{re.escape(EVENTS)})(?:\.\d{{10}}\..*)?")
+"""What torch and TensorFlow call them, with the time, the host and the process, and CatBoost without."""
 MOST_LINES = 100_000
 _MOST_EVENT = 64 << 20
 _MOST_FIELDS = 100_000

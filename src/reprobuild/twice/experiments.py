@@ -41,6 +41,8 @@ MOST_ALONE = 4
 _THREADS = ("threads", 0, "")
 _COMMANDS = ("commands", 0, "")
 _DRAWS = ("draw", 0, "")
+EACH_DRAW = "each draw"
+"""As in `in_image.twice.pins`."""
 _IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
 _DATES = ("dates", 0, "")
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
@@ -90,13 +92,11 @@ def suspects(cause: Cause) -> list[Suspect]:
         if each.kind == "clock" and each is clocks[0]:
             found.append(_of_clocks(clocks))
         elif each.name.endswith(" in a command"):
-            if each.name.startswith(("shuf", "sort", "xargs")):
-                fixed = "a fixed source of random bytes for shuf and sort"
-                told = "one process at a time of xargs" if each.name.startswith("xargs") else fixed
-                told += ", and a fixed time for date"
+            pin, told = _of_command(each.name)
+            if told:
                 remedy = known_causes.of_source(each.kind, each.name)
                 found.append(
-                    Suspect(f"{told}, as at {each.place}", (_COMMANDS,), (each,), remedy, faithful=False)
+                    Suspect(f"{told}, as at {each.place}", (pin,), (each,), remedy, faithful=pin == _DATES)
                 )
         elif each.kind in _LINES:
             remedy = known_causes.of_source(each.kind, each.name)
@@ -109,11 +109,25 @@ def suspects(cause: Cause) -> list[Suspect]:
     drawn = tuple(each for each in given if each.kind in ("draw", "seed"))
     if len(drawn) > 1:  # one generator that several lines draw from, perhaps in several threads
         found.insert(1, Suspect(_IN_EACH_THREAD, (_DRAWS,), drawn, faithful=False))
+    if plain := tuple(each for each in drawn if not is_seed(each)):
+        found.insert(2, _of_draws(plain, each_time=True))
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
-    return sorted(found, key=lambda each: (_seldom(each), each.remedy not in known_causes.SPECIAL))
+    return sorted(
+        found, key=lambda each: (_seldom(each), _is_given(each), each.remedy not in known_causes.SPECIAL)
+    )
+
+
+def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
+    """Return what is pinned of a command, and the words for it; empty: nothing."""
+    if name.startswith("date"):
+        return _DATES, "a fixed time for date"
+    if name.startswith("xargs"):
+        return _COMMANDS, "one process at a time of xargs"
+    drawn = name.startswith(("shuf", "sort"))
+    return _COMMANDS, "a fixed source of random bytes for shuf and sort" if drawn else ""
 
 
 def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
@@ -148,6 +162,11 @@ def _seldom(suspect: Suspect) -> bool:
     return any(is_drawn_name(each) or each.kind in ("process", "name") for each in suspect.candidates)
 
 
+def _is_given(suspect: Suspect) -> bool:
+    """Return whether it is a seed that comes from elsewhere: where that is comes before it."""
+    return any(is_seed(each) and not is_unseeded(each) for each in suspect.candidates)
+
+
 def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
     more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
@@ -161,11 +180,13 @@ _SEEDED = Suspect(
 )
 
 
-def _of_draws(drawn: tuple[Candidate, ...]) -> Suspect:
+def _of_draws(drawn: tuple[Candidate, ...], *, each_time: bool = False) -> Suspect:
+    """Return some lines that draw; ``each_time``: which worker draws how often may depend on time."""
     lines = " and ".join(dict.fromkeys(str(each.place) for each in drawn[:3]))
     more = f" and {len(drawn) - 3} more places" if len(drawn) > 3 else ""
-    pins = tuple(_pin(each) for each in drawn)
-    return Suspect(f"the generator seeded before {lines}{more}", pins, drawn, known_causes.SOURCES["draw"])
+    pins = tuple((EACH_DRAW, *_pin(each)[1:]) if each_time else _pin(each) for each in drawn)
+    what = f"the generator seeded before {'each draw at ' if each_time else ''}{lines}{more}"
+    return Suspect(what, pins, drawn, known_causes.SOURCES["draw"], faithful=not each_time)
 
 
 _OF_HINTS = (
@@ -181,7 +202,6 @@ _OF_HINTS = (
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
     (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
 )
-_FIXED_DATE = Suspect("a fixed time for date alone", (_DATES,))
 _LIKELIEST = (known_causes.FULL, known_causes.CONNECTED, known_causes.THREADS, known_causes.FIRST)
 """Of what one thread at a time changes."""
 _UNFAITHFUL = ("addresses", "threads")
@@ -223,7 +243,7 @@ def _told(candidate: Candidate) -> str:
 class Laboratory(Protocol):
     """What runs the program for an experiment."""
 
-    def repeats(self, suspect: Suspect) -> bool | None:
+    def tried(self, suspect: Suspect) -> Trial | None:
         """Return whether the program repeats with a suspect pinned; None: that cannot be tried."""
 
     def parts_still(self) -> bool:
@@ -238,18 +258,15 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
     """
     trials: list[Trial] = []
     for suspect in suspects(cause)[:most]:
-        outcome = laboratory.repeats(suspect)
-        if outcome is None or not (outcome or suspect.faithful):
+        trial = laboratory.tried(suspect)
+        if trial is None or not (trial.repeats or trial.left or suspect.faithful):
             continue
-        trials.append(Trial(suspect.what, outcome))
-        if not outcome:
+        trials.append(trial)
+        if not trial.repeats:
             continue
         if not laboratory.parts_still():
             trials.append(Trial("nothing pinned", repeats=True))
             break
-        if suspect.pins == (_COMMANDS,) and laboratory.repeats(_FIXED_DATE):
-            trials.append(Trial(_FIXED_DATE.what, repeats=True))
-            break  # that alone was enough
         # Whatever else differed differed in these runs, too: it is none.
         fewest = _alone(suspect, laboratory, trials) or _fewest(suspect, laboratory, trials)
         proven = fewest.candidates or cause.candidates
@@ -278,19 +295,21 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
 
     Where it is not enough that the generators are seeded at the start, threads share one.
     """
-    if suspect.pins != (_DRAWS,):
+    each_time = EACH_DRAW in (kind for kind, *_ in suspect.pins)
+    if suspect.pins != (_DRAWS,) and not each_time:
         return suspect
-    outcome = laboratory.repeats(_SEEDED)
-    if outcome is not None:
-        trials.append(Trial(_SEEDED.what, outcome))
-    remedy = known_causes.SHARED_GENERATOR if outcome is False else known_causes.SOURCES["draw"]
+    at_start = laboratory.tried(_SEEDED) if not each_time else None
+    if at_start is not None:
+        trials.append(at_start)
+    shared = at_start is not None and not at_start.repeats
+    remedy = known_causes.SHARED_GENERATOR if shared else known_causes.SOURCES["draw"]
     left = list(suspect.candidates)
-    for gone in (None, *suspect.candidates[:0:-1]):
-        fewer = _of_draws(tuple(each for each in left if each != gone))
-        outcome = laboratory.repeats(fewer)
-        if outcome is not None:
-            trials.append(Trial(fewer.what, outcome))
-        if outcome:
+    for gone in (*(() if each_time else (None,)), *suspect.candidates[:0:-1]):
+        fewer = _of_draws(tuple(each for each in left if each != gone), each_time=each_time)
+        trial = laboratory.tried(fewer)
+        if trial is not None:
+            trials.append(trial)
+        if trial is not None and trial.repeats:
             suspect, left = replace(fewer, remedy=remedy), list(fewer.candidates)
         elif gone is None:
             return replace(suspect, remedy=remedy)
@@ -322,10 +341,10 @@ def _first_that_repeats(
     """Return the first of some choices of clocks that make the program repeat when they are frozen."""
     for clocks in choices[:MOST_ALONE]:
         one = _of_clocks(clocks)
-        outcome = laboratory.repeats(one)
-        if outcome is not None:
-            trials.append(Trial(one.what, outcome))
-        if outcome:
+        trial = laboratory.tried(one)
+        if trial is not None:
+            trials.append(trial)
+        if trial is not None and trial.repeats:
             return one
     return None
 

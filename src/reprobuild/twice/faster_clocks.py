@@ -59,10 +59,13 @@ class GrownTimes:
             for turn, line in enumerate(alike):
                 self._places.setdefault(line, (shape, turn, len(alike)))
 
-    def are_times(self, pair: tuple[str, str], lines: tuple[str, str]) -> bool | None:
+    def are_times(
+        self, pair: tuple[str, str], lines: tuple[str, str], *, of_measure: bool = False
+    ) -> bool | None:
         """Return whether a number that differs between lines of two runs is a time, or a number in a time.
 
-        False: it is as large with faster clocks. None: neither is known, as where they have no such line.
+        ``of_measure``: the words beside it say so. False: it is as large with faster clocks. None: neither is
+        known, as where they have no such line.
         """
         shape, turn, many = self._places.get(lines[0], ("", 0, 0))
         faster = [(run.times, run.alike(self._where, shape)) for run in self._runs]
@@ -74,7 +77,7 @@ class GrownTimes:
         each = [[(times, found[at]) for times, found in grown] for at in places]
         if any(stays(pair, texts) for texts in each):
             return False
-        return True if each and all(is_time(pair, texts) for texts in each) else None
+        return True if each and all(is_time(pair, texts, of_measure=of_measure) for texts in each) else None
 
 
 def stays(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
@@ -87,7 +90,7 @@ def stays(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
     return bool(found.grown) and alike and found.has_parts and not found.is_longer
 
 
-def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]], *, of_measure: bool = False) -> bool:
     """Return whether a number is a time, by two runs with clocks as they are and some with faster ones.
 
     A time is as many times as long by a faster clock, a number in a time as many times as small; what is
@@ -100,7 +103,7 @@ def is_time(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
     if all(":" in text for text in texts) and _is_moment(pair, grown):
         return True
     # A whole number may count what was done each time that a while was over, or until one was: a result.
-    large = found.has_parts or found.low >= _LEAST_WHOLE
+    large = found.has_parts or found.low >= _LEAST_WHOLE or of_measure
     if large and found.is_longer and max(a for _, a, _ in found.grown) >= found.high * _LEAST:
         return True
     return all("." in text for text in texts) and found.is_fewer

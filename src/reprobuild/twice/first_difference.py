@@ -68,6 +68,13 @@ class EndDifference:
 
     what: str
     told: str
+    of: str = ""
+    """The stream or file that has it, where ``what`` is a line of that."""
+
+    @property
+    def where(self) -> str:
+        """The stream or file that has it, or what differs as a whole."""
+        return self.of or self.what
 
 
 _MACHINE = ("torch", "python", "cpu", "threads", "deterministic", "GPU", "driver", "cuDNN")
@@ -264,7 +271,7 @@ def lines_apart(
     if texts.apart is not None:
         shown, where = [repr(line[:160]) for line in texts.apart], "a line"
     told = f"run 1 wrote {shown[0]}, run 2 {shown[1]}"
-    return [EndDifference(what=f"{where} of {what}", told=told)], explained
+    return [EndDifference(what=f"{where} of {what}", told=told, of=what)], explained
 
 
 def files_apart(

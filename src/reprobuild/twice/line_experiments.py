@@ -36,11 +36,17 @@ LINE = "line"
 class LineLaboratory(Laboratory, Protocol):
     """What runs the program for these experiments."""
 
+    in_part: list[tuple[Suspect, Trial]]
+    """Suspects with which what the runs part at first repeats, and something else does not."""
+
     def followed(self) -> FollowedLines:
         """Return what two runs with a trace of lines tell."""
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
+
+    def first_parts_still(self) -> bool:
+        """Return whether what the runs part at first differs in each of a few runs as the program is."""
 
 
 def statement_setting(divergence: Divergence) -> dict[str, str]:
@@ -64,7 +70,9 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     if proven is not None:
         return proven
     refuted = {
-        divergence.place for divergence, trial in trials if divergence is not None and not trial.repeats
+        divergence.place
+        for divergence, trial in trials
+        if divergence is not None and not trial.repeats and not trial.left
     }
     left = [each for each in found if each.place not in refuted and each.sure]
     if cause is None and not left:
@@ -93,16 +101,27 @@ def _try(
         it = "them" if len(divergence.names) > 1 else "it"
         what = f"{told} as one run had {it} after {divergence.given_place}"
         candidates, remedy = (_candidate(divergence, known),), _remedy(divergence, known)
-        outcome = laboratory.repeats(Suspect(what, (), candidates, remedy, variables=settings))
-        if outcome is None:
+        trial = laboratory.tried(Suspect(what, (), candidates, remedy, variables=settings))
+        if trial is None:
             continue
-        trials.append((divergence, Trial(what, outcome)))
-        if outcome and laboratory.parts_still():
-            return _with(cause, candidates, [trial for _, trial in trials], remedy), trials
-        if outcome:
+        trials.append((divergence, trial))
+        if trial.repeats and laboratory.parts_still():
+            return _with(cause, candidates, [each for _, each in trials], remedy), trials
+        if trial.repeats:
             trials.append((None, Trial("nothing pinned", repeats=True)))
             break
     return None, trials
+
+
+def proven_in_part(cause: Cause | None, laboratory: LineLaboratory) -> Cause | None:
+    """Return the cause of what the runs part at first, where something else has another cause; else None."""
+    found = [each for each in laboratory.in_part if each[0].candidates]
+    if (cause is not None and cause.proven) or not found or not laboratory.first_parts_still():
+        return None
+    suspect, trial = min(found, key=lambda each: len(each[1].left))
+    before = [each for each in cause.trials if each.what != trial.what] if cause is not None else []
+    cause = replace(cause, trials=()) if cause is not None else None
+    return _with(cause, suspect.candidates, [*before, trial], suspect.remedy)
 
 
 def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:

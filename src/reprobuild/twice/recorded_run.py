@@ -15,6 +15,7 @@ from ..host import process
 from . import first_difference
 from .causes import Cause
 from .evidence import Evidence, read_evidence
+from .experiments import LAUNCH
 from .faster_clocks import PACES, FasterRun
 from .file_values import value_lines
 from .first_difference import EndDifference, Parting
@@ -192,7 +193,7 @@ def faster_runs(
     found = []
     for times in PACES:
         say(f"a run with clocks {times} times as fast, which shows what is a time")
-        settings = {**recorder_settings(how), PACE: f"{times}"}
+        settings = {**recorder_settings(how), PACE: f"{times}", LAUNCH: "1"}
         try:
             one = run_once(run, settings, patient(how, runs), scratch)
         except RepeatError as error:

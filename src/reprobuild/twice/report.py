@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from ..selftest.distance import ENDLESS
-from .causes import Cause
+from .causes import Cause, Trial
 from .first_difference import EndDifference, Parting, TimelineRow, pairs, status_text, timeline
 from .known_causes import RANDOM
 from .line_experiments import DECISION, HANDED, LINE
@@ -200,17 +200,29 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
                 "from outside" if cause.proven else "candidate",
                 f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
             )
+    telling = [each for each in cause.trials if each.repeats] or [each for each in cause.trials if each.left]
     for trial in cause.trials:
-        outcome = "it repeats" if trial.repeats else "it parts still"
-        if trial.repeats:
-            outcome += ": this is proven" if cause.proven else ", but nothing is proven"
-        yield "experiment", f"with {trial.what}, {outcome}"
+        last = cause.proven and trial.left and trial is telling[-1]
+        proven = bool(last) or (cause.proven and trial.repeats)
+        yield "experiment", f"with {trial.what}, {_outcome(trial, proven=proven)}"
     if not cause.proven and (cause.candidates or cause.kind == "race" or cause.remedy is RANDOM):
         return  # what may be it has neither
     yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
     if cause.kind == "operation" and not cause.deterministic:
         yield "", "deterministic algorithms were turned off when it ran"
     yield "remedy", cause.remedy.remedy
+
+
+def _outcome(trial: Trial, *, proven: bool) -> str:
+    """Say what came of an experiment."""
+    told = ": this is proven" if proven else ", but nothing is proven" if trial.repeats else ""
+    if not trial.repeats and not trial.left:
+        return "it parts still"
+    if trial.left:
+        return f"the rest repeats; what differs still is {_listed(list(trial.left))}{told}"
+    if trial.equal[1]:
+        return f"{trial.equal[0]} of {trial.equal[1]} runs are equal, as no two are without it{told}"
+    return f"it repeats{told}"
 
 
 def _not_caught(found: Comparison) -> str:
@@ -396,7 +408,10 @@ def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
         "ulp": cause.ulp,
         "told": cause.told,
         "proven": cause.proven,
-        "experiments": [{"with": trial.what, "repeats": trial.repeats} for trial in cause.trials],
+        "experiments": [
+            {"with": each.what, "repeats": each.repeats, "differs_still": list(each.left)}
+            for each in cause.trials
+        ],
         "why": cause.remedy.why if cause.proven else "",
         "remedy": cause.remedy.remedy if cause.proven else "",
         "source": cause.remedy.source if cause.proven else "",

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 
 from ..errors import RepeatError
 from . import first_difference
 from .causes import Cause, find_cause
-from .experiments import Suspect, confirmed, of_variation
+from .experiments import confirmed, of_variation
 from .first_difference import DATA
-from .first_lines import Divergence, FollowedLines, follow
-from .line_experiments import KEEP, TRACE, confirmed_line, followed_back, statement_setting
-from .line_records import LineStream, has_failed, kept_values, read_lines
+from .laboratory import ProgramLaboratory
+from .line_experiments import confirmed_line, followed_back, proven_in_part
 from .recorded_run import (
-    RECORDS,
     Comparison,
     HowToRun,
-    ProgramRun,
     RecordedRun,
     Say,
     Scratch,
     between,
-    patient,
     recorder_settings,
     run_in,
-    run_once,
 )
 from .variations import VARIATIONS
 
-QUICK = 20
-"""Seconds of a run up to which an experiment takes one run more."""
 ATTEMPTS = 3
 """The most traced pairs of runs that look for a difference again; without it, it counts as seen once."""
 WIDER = 10
 """Moments by which the window of the next trace is longer, where runs parted outside of it."""
 EARLY = 30
 """Moments that are all traced; the trace of a later parting begins at that moment first."""
-LINE_ATTEMPTS = 3
-"""Pairs of runs with a trace of lines."""
 
 
 def search_cause(
@@ -82,11 +71,11 @@ def search_cause(
                         run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
                     )
                     cause = confirmed(cause, bench, how.experiments)
-                    cause = (
-                        followed_back(cause, bench, how.experiments)
-                        if cause.proven
-                        else confirmed_line(cause, bench, how.experiments)
-                    )
+                    proven = cause if cause.proven else None
+                    if proven is None:
+                        cause = confirmed_line(cause, bench, how.experiments)
+                        proven = proven_in_part(cause, bench)
+                    cause = followed_back(proven, bench, how.experiments) if proven else cause
             return cause, attempt, True
         if crashed := [each.status for each in runs if each.status not in {one.status for one in found.runs}]:
             raise RepeatError(f"it {first_difference.status_text(crashed[0])}")
@@ -99,87 +88,5 @@ def search_cause(
         bench = ProgramLaboratory(run=run, how=how, found=found, scratch=scratch, say=say, attempts=ATTEMPTS)
         with suppress(KeyboardInterrupt):
             cause = confirmed_line(None, bench, how.experiments)
+            cause = proven_in_part(cause, bench) or cause
     return cause, ATTEMPTS, recurred
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ProgramLaboratory:
-    """Runs the program for experiments: with a suspect pinned, and as it is."""
-
-    run: RecordedRun
-    how: HowToRun
-    found: Comparison
-    scratch: Scratch
-    say: Say
-    attempts: int
-    """Pairs of runs that the trace needed: what parts seldom is run more often with a suspect pinned."""
-
-    def repeats(self, suspect: Suspect) -> bool | None:
-        """Return whether the program repeats with a suspect pinned; None: so it does not end as it did."""
-        self.say(f"an experiment: with {suspect.what}")
-        slowest = max(each.seconds for each in self.found.runs)
-        how = patient(self.how, self.found.runs)
-        ended = {each.status for each in self.found.runs}
-        first = None
-        for _ in range((3 if slowest < QUICK else 2) + min(self.attempts, 3)):
-            try:
-                with self.scratch() as folder:
-                    settings = {**recorder_settings(how), **suspect.settings}
-                    one = run_in(self.run, settings, how, folder)
-                    failed = has_failed(folder / RECORDS)
-            except RepeatError:
-                return None
-            if one.status not in ended or failed:
-                return None
-            if first is not None and self._differ(first, one):
-                return False
-            first = first or one
-        return True
-
-    def parts_still(self) -> bool:
-        """Return whether the program as it is parts from its first run again, in one of a few tries."""
-        quick = max(each.seconds for each in self.found.runs) < QUICK
-        for _ in range(5 if quick else 2):
-            self.say("the experiments' control: a run as it is")
-            one = run_once(self.run, recorder_settings(self.how), self.how, self.scratch)
-            if self._differ(self.found.runs[0], one):
-                return True
-        return False
-
-    def followed(self) -> FollowedLines:
-        """Return what two runs with a trace of lines tell, which part."""
-        for attempt in range(1, LINE_ATTEMPTS + 1):
-            self.say(f"following the program's lines, attempt {attempt} of {LINE_ATTEMPTS}")
-            try:
-                pairs = [self._traced() for _ in range(2)]
-            except RepeatError as error:
-                self.say(f"warning: the program's lines are not followed: {error.message}")
-                break
-            (one, lines), (other, others) = pairs
-            if {one.status, other.status} <= {each.status for each in self.found.runs} and self._differ(
-                one, other
-            ):
-                return follow(lines, others)
-        return FollowedLines([], [])
-
-    def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
-        with self.scratch() as folder:
-            settings = {**recorder_settings(self.how), **TRACE}
-            return run_in(self.run, settings, patient(self.how, self.found.runs), folder), read_lines(
-                folder / RECORDS
-            )
-
-    def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
-        """Return the variables that give a run what a statement left in another; None: it cannot be given."""
-        with self.scratch() as folder:
-            settings = {**recorder_settings(self.how), **KEEP, **statement_setting(divergence)}
-            try:
-                run_in(self.run, settings, patient(self.how, self.found.runs), folder)
-                return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)
-            except RepeatError as error:
-                self.say(f"warning: what a line leaves is not kept: {error.message}")
-                return None
-
-    def _differ(self, one: ProgramRun, other: ProgramRun) -> bool:
-        parting, ends, _ = between(one, other, faster=self.found.faster)
-        return parting is not None or bool(ends)

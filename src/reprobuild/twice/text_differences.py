@@ -210,7 +210,7 @@ class Texts:
         number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
         found = self._measured(number)
         if found in (None, BY_DIGITS):
-            grown = self._grown.are_times((x.text, y.text), number.lines)
+            grown = self._grown.are_times((x.text, y.text), number.lines, of_measure=of_measure)
             return GROWN if grown else found if grown is None else None
         return found
 

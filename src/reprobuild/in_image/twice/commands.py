@@ -14,6 +14,7 @@ _MOST_PARENTS = 8
 _DRAWING = re.compile(
     r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
     r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
+    r"|\bdate (?:-u )?[\"']?\+[\"']?%[sN]"  # a number, which may be a seed
     r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write as they end
 )
 _SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
@@ -75,11 +76,6 @@ _DRAWN = 'exec {} --random-source=/dev/zero "$@"'
 REPLACED = {
     "shuf": _DRAWN,
     "sort": _DRAWN,
-    # A script prints how long it took; one that asks for another date than the present gets it.
-    "date": """for word; do
-  case $word in -d* | --date* | -r* | --reference* | -f* | --file* | -s* | --set*) exec {0} "$@" ;; esac
-done
-exec {0} -d @1900000000 "$@\"""",
     # Its own options come first, up to the command; -P is left out of them.
     "xargs": """n=$#
 while [ $n -gt 0 ]; do
@@ -98,20 +94,35 @@ exec {} "$@" """,
 }
 """What each becomes that draws, or whose output is in the order in which processes end."""
 
+_DATE = """for word; do
+  case $word in -d* | --date* | -r* | --reference* | -f* | --file* | -s* | --set*) exec {} "$@" ;; esac
+done
+"""
+"""One that asks for another date than the present gets it."""
+FIXED_DATE = _DATE + 'exec {} -d @1900000000 "$@"'
 
-def replace(names: list[str]) -> None:
-    """Let commands give the same in each run, by programs of their names that come first in the path."""
+
+def faster_date(began: int, times: int) -> str:
+    """Return what ``date`` becomes where clocks run faster since a time, in nanoseconds since 1970."""
+    return f"""{_DATE}now=$({{}} +%s%N)
+now=$(({began} + {times} * (now - {began})))
+exec {{}} -d @$((now / 1000000000)).$(printf %09d $((now % 1000000000))) "$@\""""
+
+
+def replace(programs: dict[str, str]) -> None:
+    """Let commands of some names be shell scripts, which call the real ones, first in the path."""
     folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
     path = os.environ.get("PATH", os.defpath)
-    if os.path.isdir(folder):  # noqa: PTH112 -- as above
+    try:
+        os.mkdir(folder)  # noqa: PTH102 -- as above
+    except FileExistsError:  # by a process before; the program may have chosen another path since
         return
-    os.makedirs(folder)  # noqa: PTH103 -- as above
-    for name in names:
+    for name, script in programs.items():
         found = next(
             (f"{each}/{name}" for each in path.split(":") if os.access(f"{each}/{name}", os.X_OK)), ""
         )
         if found:
             with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
-                file.write(f"#!/bin/sh\n{REPLACED[name].format(found)}\n")
+                file.write(f"#!/bin/sh\n{script.replace('{}', found)}\n")
             os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
     os.environ["PATH"] = f"{folder}:{path}"

@@ -14,9 +14,11 @@ import time
 from _thread import RLock, start_new_thread
 
 from . import (
+    commands,
     drawn_names,
     gpu_states,
     library_formats,
+    library_times,
     measured,
     pace,
     printed,
@@ -226,21 +228,6 @@ def _listener(module: Any) -> None:
     module.QueueListener.handle = handle
 
 
-def _lightgbm(module: Any) -> None:
-    """Its library tells a time that no Python has measured."""
-    import re  # noqa: PLC0415 -- lightgbm has imported it
-
-    inner, told = module._log_native, re.compile(r"overhead of testing was ([\d.]+) seconds")
-
-    @functools.wraps(inner)
-    def log(message: str) -> None:
-        for each in told.findall(message):
-            measured.note("text", each)
-        inner(message)
-
-    module._log_native = log
-
-
 def _psutil(faster: pace.Pace | None, module: Any) -> None:
     # What the machine has is as it is: a program may take as much as is free.
     _measure(module, ("virtual_memory", "swap_memory", "cpu_percent", "cpu_times", "disk_usage"))
@@ -326,6 +313,8 @@ def install(watcher: Watcher) -> None:
     library_formats.install(watcher)
     time_travel.install(watcher)
     faster = pace.chosen()
+    if faster is not None:
+        commands.replace({"date": commands.faster_date(faster.dates, faster.times)})
     _measure(time, CLOCKS, instant=True, faster=faster)
     _measure(time, USED, faster=faster)
     _measure(os, ("times",), faster=faster)
@@ -346,7 +335,7 @@ def install(watcher: Watcher) -> None:
     watcher.after(
         "asyncio.base_events", lambda module: _measure(module.BaseEventLoop, ("time",), instant=True)
     )
-    watcher.after("lightgbm.basic", _lightgbm)
+    library_times.install(watcher)
     watcher.after("torch", functools.partial(_torch, faster))
     writers.install()
     printed.install(watcher)

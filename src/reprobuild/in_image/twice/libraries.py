@@ -6,6 +6,7 @@ output says something, as it does of an operation of torch.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import linecache
@@ -17,7 +18,7 @@ from collections import deque
 from typing import Any
 
 from . import time_travel
-from .places import here, is_users, text
+from .places import here, is_users, made, text
 from .statements import statements
 from .watching import Watcher, warn
 
@@ -59,6 +60,8 @@ def install(watcher: Watcher, sources: Any) -> None:
     watcher.after("polars.dataframe.group_by", functools.partial(_groups, sources))
     for name in ("gymnasium.spaces", "gym.spaces"):
         watcher.after(name, functools.partial(_spaces, sources))
+    watcher.after("sklearn.base", _estimators)
+    watcher.after("optuna.samplers._lazy_random_state", functools.partial(_samplers, sources))
 
 
 def _numpy(sources: Any, module: Any) -> None:
@@ -147,6 +150,53 @@ def _sampled(sources: Any, inner: Any, label: str) -> Any:
         return sources.note("draw", label, drawn)
 
     return sample
+
+
+def _estimators(module: Any) -> None:
+    """Keep where the program makes each estimator: one without a seed draws when it is fitted."""
+    kind = module.BaseEstimator
+
+    def new(cls: Any, *_: Any, **__: Any) -> Any:
+        estimator = super(kind, cls).__new__(cls)
+        with contextlib.suppress(TypeError):  # of a class that has no hash
+            made[estimator] = here(1, imports=False)
+        return estimator
+
+    kind.__new__ = new
+    cloned = module.clone
+
+    @functools.wraps(cloned)
+    def clone(estimator: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = cloned(estimator, *arguments, **keywords)
+        with contextlib.suppress(TypeError):
+            if estimator in made:
+                made[result] = made[estimator]
+        return result
+
+    module.clone = clone
+
+
+def _samplers(sources: Any, module: Any) -> None:
+    """Let Optuna's samplers, which ask the system for a seed as they are used first, tell who made them."""
+    kind = module.LazyRandomState
+    made, seeded = kind.__init__, kind._set_rng
+    places: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        places[self] = here(1, imports=False)
+        made(self, *arguments, **keywords)
+
+    @functools.wraps(seeded)
+    def set_rng(self: Any) -> None:
+        place = places.get(self)
+        sources.at = place if place and place[0] else None
+        try:
+            seeded(self)
+        finally:
+            sources.at = None
+
+    kind.__init__, kind._set_rng = init, set_rng
 
 
 def _polars(sources: Any, module: Any) -> None:

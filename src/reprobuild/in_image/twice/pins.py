@@ -21,10 +21,12 @@ from typing import Any
 
 from . import commands, libraries, library_pins, measured, orders
 from . import sources as recorded
-from .places import drawn_at, here
+from .places import place_of
 from .watching import Watcher, warn
 
 PIN = "REPROBUILD_TWICE_PIN"
+EACH_DRAW = "each draw"
+"""That the generator is seeded before each call: which worker makes which does not matter then."""
 _ALONE = 0.5
 """Seconds that a new thread or process works alone, and then again as long as it is busy."""
 _BUSY = 20
@@ -55,10 +57,10 @@ class Pins(recorded.Sources):
 
     def pinned(self, kind: str, depth: int) -> bool:
         """Return whether the program's line that is calling is pinned."""
-        chosen = self.places.get(kind)
-        if chosen is None:
+        chosen = self.places.get(kind) or (kind == "draw" and self.places.get(EACH_DRAW))
+        if not chosen:
             return False
-        place = self.at or (drawn_at(depth + 1) if kind == "entropy" else here(depth + 1, imports=False))
+        place = self.at or place_of(kind, depth + 1)
         return ("", 0) in chosen or place[:2] in chosen
 
     def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:  # noqa: ARG002, PLR0911 -- one a kind
@@ -132,6 +134,8 @@ class Pins(recorded.Sources):
             own = vars(generator)  # not by its address, which the next one may have
             if "_reprobuild_seeded" not in own:
                 own["_reprobuild_seeded"] = generator.seed(0)
+            elif EACH_DRAW in self.places:
+                generator.seed(0)
             return inner(*given, **named)
         module = sys.modules[owner]
         numpy = owner == "numpy.random"
@@ -139,7 +143,7 @@ class Pins(recorded.Sources):
         key = owner, threading.current_thread().name
         with self._drawing:
             before = get()
-            if key in self._states:
+            if key in self._states and EACH_DRAW not in self.places:
                 put(self._states[key])
             else:
                 (module.mtrand._rand if numpy else module._inst).seed(zlib.crc32(key[1].encode()))
@@ -375,9 +379,9 @@ def install(watcher: Watcher) -> None:
     if "machine" in pins.places:
         _machine_files(pins)
     if "commands" in pins.places:
-        commands.replace([*commands.REPLACED])
+        commands.replace(commands.REPLACED)
     elif "dates" in pins.places:
-        commands.replace(["date"])
+        commands.replace({"date": commands.FIXED_DATE})
     if "threads" in pins.places:
         watcher.after(
             "concurrent.futures", _single(("ThreadPoolExecutor", "ProcessPoolExecutor"), "max_workers")

@@ -6,7 +6,9 @@ import linecache
 import re
 import sys
 import sysconfig
+import weakref
 from types import FrameType
+from typing import Any
 
 _PATHS = sysconfig.get_paths()
 _LIBRARIES = tuple(
@@ -81,6 +83,32 @@ def drawn_at(depth: int = 1) -> tuple[str, int, str]:
                 return code.co_filename[-300:], number, code.co_name
         left += [function.__globals__.get(name) for name in code.co_names]
     return place
+
+
+made: weakref.WeakKeyDictionary[object, tuple[str, int, str]] = weakref.WeakKeyDictionary()
+"""Objects of libraries that draw later if they were made without a seed, and where each was made."""
+
+
+def place_of(kind: str, depth: int = 1) -> tuple[str, int, str]:
+    """Return where the program takes a value of some kind, or where it made what draws in a library."""
+    if kind == "entropy":
+        return drawn_at(depth + 1)
+    frame: FrameType | None = sys._getframe(depth) if kind == "draw" and made else None
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        if frame.f_code.co_varnames[:1] == ("self",):
+            place = _made_at(frame.f_locals.get("self"))
+            if place[0]:
+                return place
+        frame = frame.f_back
+    return here(depth + 1, imports=False)
+
+
+def _made_at(value: Any) -> tuple[str, int, str]:
+    try:
+        place = made.get(value) if value.random_state is None else None
+    except (AttributeError, TypeError):  # it has no such attribute, or no hash
+        place = None
+    return place or ("", 0, "")
 
 
 def text(place: tuple[str, int, str]) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import commands, gpu_states, hints, libraries, library_hints, orders, settings
 from .libraries import PINNED, seeded_with
-from .places import drawn_at, here, is_users, text
+from .places import here, is_users, place_of, text
 from .watching import Watcher
 
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
@@ -67,7 +67,7 @@ class Sources:
             return value
         self._busy = True
         try:
-            place = at or self.at or (drawn_at(2) if kind == "entropy" else here(2, imports=False))
+            place = at or self.at or place_of(kind, 2)
             if place[0]:
                 self._counts[kind] = count + 1
                 shown = repr(value)

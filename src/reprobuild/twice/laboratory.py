@@ -1,0 +1,170 @@
+"""Runs the program for experiments, and tells whether what parted repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import RepeatError
+from .causes import Trial
+from .experiments import Suspect
+from .faster_clocks import FasterRun
+from .first_lines import Divergence, FollowedLines, follow
+from .line_experiments import KEEP, TRACE, statement_setting
+from .line_records import LineStream, has_failed, kept_values, read_lines
+from .recorded_run import (
+    RECORDS,
+    Comparison,
+    HowToRun,
+    ProgramRun,
+    RecordedRun,
+    Say,
+    Scratch,
+    between,
+    faster_runs,
+    patient,
+    recorder_settings,
+    run_in,
+    run_once,
+)
+
+QUICK = 20
+"""Seconds of a run up to which an experiment takes more runs."""
+MOST_RUNS = 6
+"""Of an experiment in which some runs are equal and others are not, and as many without what was pinned."""
+ALIKE = 3
+"""How many of these have to be equal."""
+CONTROLS = 3
+LINE_ATTEMPTS = 3
+"""Pairs of runs with a trace of lines."""
+STEPS = "the steps"
+
+
+@dataclass(kw_only=True, slots=True)
+class ProgramLaboratory:
+    """Runs the program for experiments: with a suspect pinned, and as it is."""
+
+    run: RecordedRun
+    how: HowToRun
+    found: Comparison
+    scratch: Scratch
+    say: Say
+    attempts: int
+    """Pairs of runs that the trace needed: what parts seldom is run more often with a suspect pinned."""
+    in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
+    """Suspects with which what the runs part at first repeats, and something else does not."""
+    _faster: Sequence[FasterRun] | None = None
+    """What runs with faster clocks wrote; None: the verdict needed none, as the operations parted."""
+    _controls: list[ProgramRun] = field(default_factory=list)
+
+    def tried(self, suspect: Suspect) -> Trial | None:
+        """Return what comes of runs with a suspect pinned; None: it cannot be tried, as it ends otherwise."""
+        self.say(f"an experiment: with {suspect.what}")
+        groups: list[list[ProgramRun]] = []
+        left: set[str] = set()
+        number = 0
+        while number < ((3 if self._quick else 2) + min(self.attempts, 3) if len(groups) < 2 else MOST_RUNS):
+            one = self._pinned(suspect)
+            if one is None:
+                return None
+            number += 1
+            apart = [self._places(group[0], one) for group in groups]
+            like = next((at for at, places in enumerate(apart) if self._first not in places), None)
+            if like is not None:
+                left |= apart[like]
+                groups[like].append(one)
+            else:
+                groups.append([one])
+            # What is not the same in each run for certain may repeat in most runs.
+            if len(groups) > 2 or (len(groups) > 1 and (suspect.faithful or not self._quick or left)):
+                return Trial(suspect.what, repeats=False)
+        most = max(map(len, groups))
+        if len(groups) > 1:
+            alike = most >= ALIKE and self._no_two_are_equal()
+            return Trial(suspect.what, repeats=alike, equal=(most, number) if alike else (0, 0))
+        trial = Trial(suspect.what, repeats=not left, left=tuple(sorted(left)))
+        if left:
+            self.in_part.append((suspect, trial))
+        return trial
+
+    @property
+    def _quick(self) -> bool:
+        return max(each.seconds for each in self.found.runs) < QUICK
+
+    @property
+    def _first(self) -> str:
+        """What the runs part at first."""
+        return STEPS if self.found.parting is not None else self.found.ends[0].where
+
+    def _pinned(self, suspect: Suspect) -> ProgramRun | None:
+        how = patient(self.how, self.found.runs)
+        try:
+            with self.scratch() as folder:
+                one = run_in(self.run, {**recorder_settings(how), **suspect.settings}, how, folder)
+                failed = has_failed(folder / RECORDS)
+        except RepeatError:
+            return None
+        return None if failed or one.status not in {each.status for each in self.found.runs} else one
+
+    def parts_still(self) -> bool:
+        """Return whether the program as it is parts from its first run again, in one of a few tries."""
+        return any(self._places(self.found.runs[0], one) for one in self._as_it_is(5 if self._quick else 2))
+
+    def first_parts_still(self) -> bool:
+        """Return whether what the runs part at first differs in each of a few runs as the program is."""
+        return all(self._first in self._places(self.found.runs[0], one) for one in self._as_it_is(CONTROLS))
+
+    def _no_two_are_equal(self) -> bool:
+        runs = [*self.found.runs, *self._as_it_is(MOST_RUNS - len(self.found.runs))]
+        return all(self._places(a, b) for at, a in enumerate(runs) for b in runs[:at])
+
+    def _as_it_is(self, count: int) -> Iterator[ProgramRun]:
+        """Yield so many runs of the program as it is, each made as it is asked for first."""
+        for number in range(count):
+            if number == len(self._controls):
+                self.say("the experiments' control: a run as it is")
+                self._controls.append(run_once(self.run, recorder_settings(self.how), self.how, self.scratch))
+            yield self._controls[number]
+
+    def followed(self) -> FollowedLines:
+        """Return what two runs with a trace of lines tell, which part."""
+        for attempt in range(1, LINE_ATTEMPTS + 1):
+            self.say(f"following the program's lines, attempt {attempt} of {LINE_ATTEMPTS}")
+            try:
+                pairs = [self._traced() for _ in range(2)]
+            except RepeatError as error:
+                self.say(f"warning: the program's lines are not followed: {error.message}")
+                break
+            (one, lines), (other, others) = pairs
+            if {one.status, other.status} <= {each.status for each in self.found.runs} and self._places(
+                one, other
+            ):
+                return follow(lines, others)
+        return FollowedLines([], [])
+
+    def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
+        with self.scratch() as folder:
+            settings = {**recorder_settings(self.how), **TRACE}
+            return run_in(self.run, settings, patient(self.how, self.found.runs), folder), read_lines(
+                folder / RECORDS
+            )
+
+    def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
+        """Return the variables that give a run what a statement left in another; None: it cannot be given."""
+        with self.scratch() as folder:
+            settings = {**recorder_settings(self.how), **KEEP, **statement_setting(divergence)}
+            try:
+                run_in(self.run, settings, patient(self.how, self.found.runs), folder)
+                return None if has_failed(folder / RECORDS) else kept_values(folder / RECORDS)
+            except RepeatError as error:
+                self.say(f"warning: what a line leaves is not kept: {error.message}")
+                return None
+
+    def _places(self, one: ProgramRun, other: ProgramRun) -> frozenset[str]:
+        """Return what differs between two runs: the steps, streams and files."""
+        known = self._faster or self.found.faster
+        parting, ends, _ = between(one, other, faster=known)
+        if parting is None and ends and not known and self._faster is None:
+            self._faster = faster_runs(self.run, self.how, self.found.runs, self.scratch, self.say)
+            parting, ends, _ = between(one, other, faster=self._faster)
+        return frozenset((*(each.where for each in ends), *((STEPS,) if parting is not None else ())))
