@@ -26,7 +26,7 @@ def laboratory(tmp_path: Path, *, as_it_is: str, pinned: str, seconds: float = 0
     """Return one whose program prints one character after the other, a run each, and the last one on."""
     texts = {False: chain(as_it_is, repeat(as_it_is[-1])), True: chain(pinned, repeat(pinned[-1]))}
 
-    def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:  # noqa: ARG001 -- it ends
+    def run(folder: Path, settings: Mapping[str, str], seconds: float | None) -> RanProgram:
         (folder / RECORDS).mkdir()
         text = next(texts["REPROBUILD_TWICE_PIN" in settings]).encode()
         # What is upper case differs on standard error too, by its own.
