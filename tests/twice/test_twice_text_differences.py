@@ -325,6 +325,16 @@ def test_a_bar_is_shorter_beside_a_speed_of_more_digits() -> None:
     assert Texts(one, other).compare(alone[:1], alone[1:], "standard output", many=False)[0] == 0
 
 
+def test_a_bar_that_fills_a_line_is_as_long_as_the_numbers_beside_it_leave() -> None:
+    """Of Rich."""
+    one, other = (Evidence(items=[Item(SITE, text, 0, 0)]) for text in ("1139.42", "594.05"))
+    lines = ["Predicting ━━━╸ 2/2 0:00:00 1139.42it/s", "Predicting ━━━━╸ 2/2 0:00:00 594.05it/s"]
+    number, explained = Texts(one, other).compare(lines[:1], lines[1:], "standard output", many=False)
+    assert (number, len(explained)) == (None, 1)
+    for wrong in (lines[1].replace("━╸", "━━╸"), lines[1].replace("━╸", "╸"), lines[1].replace("2/2", "1/2")):
+        assert Texts(one, other).compare(lines[:1], [wrong], "standard output", many=False)[0] == 0
+
+
 def test_a_measured_number_may_be_that_of_the_process_too() -> None:
     one = Evidence(names={"process numbers": ("659",)}, items=[Item(SITE, "659", 0, 0)])
     other = Evidence(names={"process numbers": ("661",)}, items=[Item(SITE, "20", 0, 0)])

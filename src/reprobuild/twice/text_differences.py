@@ -19,6 +19,7 @@ from .faster_clocks import BY_DIGITS, GROWN, FasterRun, GrownTimes
 from .line_forms import (
     BAR,
     COUNTED,
+    FILLING,
     NUMBER,
     UNITS,
     by_form,
@@ -195,7 +196,12 @@ class Texts:
                     measured[1].add(j)
             if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:
                 loose += [(side, at) for side, each in enumerate(rest) for at in each]
-        fits = all(_goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
+        as_wide = len(lines[0]) == len(lines[1])
+        fits = all(
+            _goes_with(both[side], at, measured[side], redrawn=redrawn)
+            or (as_wide and both[side][at].text in FILLING)
+            for side, at in loose
+        )
         return found if found and fits else None
 
     def _explained(
