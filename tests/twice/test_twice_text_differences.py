@@ -331,7 +331,11 @@ def test_a_bar_that_fills_a_line_is_as_long_as_the_numbers_beside_it_leave() -> 
     lines = ["Predicting ━━━╸ 2/2 0:00:00 1139.42it/s", "Predicting ━━━━╸ 2/2 0:00:00 594.05it/s"]
     number, explained = Texts(one, other).compare(lines[:1], lines[1:], "standard output", many=False)
     assert (number, len(explained)) == (None, 1)
-    for wrong in (lines[1].replace("━╸", "━━╸"), lines[1].replace("━╸", "╸"), lines[1].replace("2/2", "1/2")):
+    for wrong in (
+        lines[1].replace("━╸", "━━╸"),
+        lines[1].replace("━━╸", "╸"),
+        lines[1].replace("2/2", "1/2"),
+    ):
         assert Texts(one, other).compare(lines[:1], [wrong], "standard output", many=False)[0] == 0
 
 
