@@ -11,9 +11,11 @@ from reprobuild.twice.line_forms import (
     columns_of_measure,
     is_layout,
     is_of_measure,
+    is_told_by_time,
     outline,
     template,
 )
+from reprobuild.twice.text_differences import Texts
 from reprobuild.twice.text_tokens import tokens
 
 
@@ -84,3 +86,25 @@ def test_a_table_says_in_its_first_line_which_columns_are_measured(
 )
 def test_a_table_is_as_wide_as_its_numbers(one: list[str], other: list[str], layout: bool) -> None:
     assert is_layout(one, other, 0) == layout
+
+
+BASH = ["real\t0m3.271s", "user\t0m2.900s", "sys\t0m0.310s"]
+POSIX = ["real 3.27", "user 2.90", "sys 0.31"]
+GNU = [
+    "1.04user 0.11system 0:01.20elapsed 95%CPU (0avgtext+0avgdata 123456maxresident)k",
+    "0inputs+0outputs (0major+1234minor)pagefaults 0swaps",
+]
+
+
+@pytest.mark.parametrize("lines", [BASH, POSIX, GNU])
+def test_what_the_command_time_writes_is_known_by_all_of_its_lines(lines: list[str]) -> None:
+    other = [line.replace("1", "2").replace("3", "4") for line in lines]
+    texts = [["loss 0.5", *each, "end"] for each in (lines, other)]
+    for at in range(len(texts[0])):
+        assert is_told_by_time(texts[0], texts[1], at) is (0 < at <= len(lines))
+    for gone in range(len(lines)):
+        assert not is_told_by_time(texts[0], [*texts[1][: gone + 1], *texts[1][gone + 2 :]], 1)
+    number, found = Texts(Evidence(), Evidence()).compare(*texts, "standard error", many=False)
+    assert (number, len(found)) == (None, sum(a != b for a, b in zip(lines, other, strict=True)))
+    texts[1][0] = "loss 0.6"
+    assert Texts(Evidence(), Evidence()).compare(*texts, "standard error", many=False)[0] == 0

@@ -8,7 +8,7 @@ from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.faster_clocks import FasterRun
 from reprobuild.twice.text_differences import Texts
-from reprobuild.twice.timed_lines import TIMED, Side, without_timed
+from reprobuild.twice.timed_lines import OF_LIBRARIES, TIMED, Side, without_timed
 
 WHERE = "standard output"
 NOON = 1927627200.0
@@ -81,3 +81,11 @@ def test_a_result_beside_them_counts() -> None:
     texts = Texts(ONE[1], OTHER[1], faster=faster())
     number, _ = texts.compare(ONE[0], [*OTHER[0][:-1], "loss 0.6"], WHERE, many=False)
     assert number == 1
+
+
+def test_a_library_s_line_that_tells_how_fast_it_was_is_no_result() -> None:
+    line = f"[WARNING|trainer_utils.py:323] 2031-01-31 12:00:01,123 >> {OF_LIBRARIES[0]}"
+    one, other = (["begin", line, "loss 0.5"], Evidence()), (["begin", "loss 0.5"], Evidence())
+    assert without_timed(one, other, (), WHERE) == (other[0], other[0], [(line, "")])
+    assert without_timed(one, one, (), WHERE) == (one[0], one[0], [])
+    assert without_timed((["begin", f"{line}: 0.5"], Evidence()), other, (), WHERE)[2] == []

@@ -115,6 +115,34 @@ def is_layout(one: Sequence[str], other: Sequence[str], at: int) -> bool:
     return any(x != y and _is_border(x) and _is_border(y) for x, y in beside)
 
 
+_BY_TIME = tuple(
+    tuple(map(re.compile, forms))
+    for forms in (
+        (r"real\t\d+m\d+[.,]\d+s", r"user\t\d+m\d+[.,]\d+s", r"sys\t\d+m\d+[.,]\d+s"),  # Bash's
+        (r"real \d+[.,]\d+", r"user \d+[.,]\d+", r"sys \d+[.,]\d+"),  # POSIX, time -p
+        (
+            r"\d+\.\d+user \d+\.\d+system [\d:.]+elapsed \d+%CPU \(\d+avgtext\+\d+avgdata \d+maxresident\)k",
+            r"\d+inputs\+\d+outputs \(\d+major\+\d+minor\)pagefaults \d+swaps",
+        ),  # GNU's
+    )
+)
+"""The lines that the command ``time`` writes, all of which stand together."""
+
+
+def is_told_by_time(one: Sequence[str], other: Sequence[str], at: int) -> bool:
+    """Return whether a line is one of those that the command ``time`` writes, in both runs."""
+    for forms in _BY_TIME:
+        for first in range(max(0, at - len(forms) + 1), at + 1):
+            both = [lines[first : first + len(forms)] for lines in (one, other)]
+            if all(
+                len(lines) == len(forms)
+                and all(form.fullmatch(line) for form, line in zip(forms, lines, strict=False))
+                for lines in both
+            ):
+                return True
+    return False
+
+
 def _is_wider(one: Sequence[str], other: Sequence[str], numbers: range) -> bool:
     """Return whether one of these lines, up to an empty one, has other words of another length."""
     for at in numbers[:_MOST_ROWS]:

@@ -27,6 +27,7 @@ from .line_forms import (
     columns_of_measure,
     is_layout,
     is_of_measure,
+    is_told_by_time,
     outline,
     regions_apart,
     template,
@@ -115,6 +116,8 @@ class Texts:
                 explained = self._line(a, b, place := f"line {number + 1} of {where}")
                 if explained is None and not many and is_layout(one, other, number):
                     explained = [TextDifference(place, (a[:160], b[:160]), "width of a table")]
+                if explained is None and not many and is_told_by_time(one, other, number):
+                    explained = [TextDifference(place, (a[:160], b[:160]), "what the command time measured")]
                 if explained is None:
                     self.apart = (a, b) if (a, b) != (one[number], other[number]) else None
                     return number, found

@@ -14,7 +14,13 @@ from .evidence import MAYBE, Evidence
 from .faster_clocks import FasterRun, shape_of
 from .text_tokens import tokens
 
-TIMED = "which lines were written as time passed, as runs with faster clocks show"
+TIMED = "which lines were written as time passed"
+OF_LIBRARIES = (
+    # transformers, where all of a training's checkpoints were saved within a second:
+    # https://github.com/huggingface/transformers/blob/main/src/transformers/trainer_utils.py
+    "mtime may not be reliable on this filesystem, falling back to numerical ordering",
+)
+"""How lines end that libraries write if something was fast."""
 Side = tuple[Sequence[str], Evidence]
 """The lines of a run, and what is known of it."""
 
@@ -23,14 +29,21 @@ def without_timed(
     one: Side, other: Side, faster: Sequence[FasterRun], where: str
 ) -> tuple[list[str], list[str], list[tuple[str, str]]]:
     """Return the lines of two runs without those, and the first of each kind that was left out."""
+    told = [[line for line in lines if line.endswith(OF_LIBRARIES)] for lines, _ in (one, other)]
+    shown = [("".join(told[0][:1]), "".join(told[1][:1]))] if len(told[0]) != len(told[1]) else []
+    if shown:
+        one, other = (
+            ([line for line in lines if not line.endswith(OF_LIBRARIES)], evidence)
+            for lines, evidence in (one, other)
+        )
     if not faster:
-        return list(one[0]), list(other[0]), []
+        return list(one[0]), list(other[0]), shown
     sides = (one, other)
     counts = [Counter(lines) for lines, _ in sides]
     differ = {shape_of(line) for line in (counts[0] - counts[1]) + (counts[1] - counts[0])}
     timed = {shape for shape in differ if _is_timed(shape, sides, faster, where)}
     left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in sides]
-    shown = [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
+    shown += [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
     return left[0], left[1], shown
 
 
