@@ -18,6 +18,11 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
     script = tmp_path / "mix.sh"
     script.write_text("#!/bin/sh\n# shuf\nshuf a > b\nsort -R --random-source=seed a\necho $RANDOM\n")
     assert [(line, drawn) for line, drawn, _ in drawn_in(str(script))] == [(3, "shuf"), (5, "$RANDOM")]
+    script.write_text("a && b\na 2>&1\na &> log\na\\&\n")
+    assert drawn_in(str(script)) == []
+    script.write_text("a &\nfor n in 1 2; do b $n & done\n(c; d) & # both\nwait\n")
+    assert [(line, drawn) for line, drawn, _ in drawn_in(str(script))] == [(n, "&") for n in (1, 2, 3)]
+    script.write_text("#!/bin/sh\n# shuf\nshuf a > b\nsort -R --random-source=seed a\necho $RANDOM\n")
     assert scripts(["sh", str(script), "other"]) == scripts(f"sh {script}") == [str(script)]
     script.write_text("#!/bin/bash\nRANDOM=7\necho $RANDOM\n")
     assert drawn_in(str(script)) == []
@@ -130,3 +135,31 @@ def test_a_script_has_what_takes_the_places_of_commands(
     path = os.environ["PATH"]
     commands.replace({"date": commands.FIXED_DATE})  # another process of the run
     assert os.environ["PATH"] == path
+
+
+def test_bash_runs_what_a_script_starts_beside_it_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
+    monkeypatch.setenv("BASH_ENV", "")
+    script = tmp_path / "beside.sh"
+    script.write_text(
+        """set -eu
+tell() { sleep "$1"; echo "$1"; }
+for each in 0.3 0.2 0.1; do
+  tell $each >> told &
+done
+for each in 0.2 0.1; do (sleep $each; echo group $each >> told) & done
+wait
+false || echo "status $?" >> told
+"""
+    )
+    told = []
+    for _ in range(2):
+        subprocess.run(["bash", script], cwd=tmp_path, check=True)
+        told.append((tmp_path / "told").read_text().split("\n")[:-1])
+        (tmp_path / "told").unlink()
+        commands.one_by_one()
+    assert told[0][-1] == "status 1"
+    assert told[0][:2] != told[1][:2]
+    assert told[1] == ["0.3", "0.2", "0.1", "group 0.2", "group 0.1", "status 1"]

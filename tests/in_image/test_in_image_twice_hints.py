@@ -15,6 +15,8 @@ from reprobuild.in_image.twice.sources import _audit as audited
 from reprobuild.in_image.twice.sources import _inside as inside
 
 FILLED = "what threads fill in the order in which they come to it"
+DRAWN = "what threads draw from one generator"
+DRAWS = "def build(self, a):\n    r = random.Random(a)\n    self.rng.shuffle(a)\n    return a\n"
 SHARED = "what other processes change meanwhile"
 
 
@@ -28,6 +30,9 @@ SHARED = "what other processes change meanwhile"
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("server.accept()", [(1, "the order in which others connect")]),
         ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
+        (DRAWS + "with ThreadPoolExecutor() as pool:\n    pool.map(self.build, a)", [(3, DRAWN)]),
+        (DRAWS + "list(map(self.build, a))", []),
+        (DRAWS.replace("self.rng.", "r.") + "pool.submit(self.build, a)", []),
         ("g = np.random.default_rng()", [(1, "a generator that the system seeds")]),
         ("model.share_memory()", [(1, SHARED)]),
         ("n = mp.Value('i', 0)\nwith n.get_lock():\n    at = n.value\n    n.value += 1", [(3, SHARED)]),

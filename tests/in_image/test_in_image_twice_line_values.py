@@ -255,3 +255,21 @@ def test_tables_of_pandas_count_by_what_they_hold(tmp_path: Path) -> None:
     if "No module named 'pandas'" in done.stderr and not os.environ.get("CI"):
         pytest.skip("the Python with torch has no pandas")
     assert done.stdout.split() == ["True"] * 3, done.stderr
+
+
+def test_a_set_counts_without_its_order_and_a_large_one_of_objects_by_its_length() -> None:
+    class Thing:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+    def things(count: int, first: int = 0) -> set[Thing]:
+        return {Thing(number) for number in range(first, first + count)}
+
+    few, many = 20, line_values.LARGE_SET + 1
+    assert line_values.digest(things(few)) == line_values.digest(things(few))
+    assert line_values.digest(things(few)) != line_values.digest(things(few, first=1))
+    assert line_values.digest(things(many)) == line_values.digest(things(many, first=1))
+    assert line_values.digest(things(many)) != line_values.digest(things(many + 1))
+    words = [f"word {number}" for number in range(2000)]
+    assert line_values.digest(set(words)) == line_values.digest({*reversed(words)})
+    assert line_values.digest(set(words)) != line_values.digest({*words[1:], "word"})

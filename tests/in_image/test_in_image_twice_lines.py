@@ -143,3 +143,22 @@ def test_a_call_that_cannot_be_recorded_fails_no_program(
     monkeypatch.setattr(lines, "table", broken)
     assert lines.called(sys._getframe(), "call", None) is None
     assert "is not traced" in capsys.readouterr().err
+
+
+def test_a_statement_that_sees_much_has_fewer_turns(tmp_path: Path) -> None:
+    program = """class Thing:
+    def __init__(self, number):
+        self.number = number
+held = [Thing(number) for number in range(4000)]
+def walk():
+    total = 0
+    for number in range(500):
+        first = held[number]
+        total += number
+    return total
+walk()
+"""
+    ran, streams = traced(tmp_path, program)
+    assert ran.status == 0
+    assert 10 < len(record(streams, 8)) < 200
+    assert len(record(streams, 9)) == 500

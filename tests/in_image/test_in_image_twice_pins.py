@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -203,6 +204,27 @@ def test_what_a_thread_draws_does_not_depend_on_when_others_draw() -> None:
     for values in drawn.values():
         assert values[:2] == values[2:]
     assert drawn["a"] != drawn["b"]
+
+
+def test_a_generator_is_seeded_before_each_draw_of_a_line() -> None:
+    """And the program's own keeps its state, of Python's and of an object that a method is called of."""
+
+    class RandomState(random.Random):
+        """As NumPy's watched one, a class below the one in C."""
+
+    class Watched(RandomState):
+        pass
+
+    for label, given in (("random.random", ()), ("numpy.random.random", (Watched(5),))):
+        inner: Any = random.random if not given else random.Random.random
+        states = random.getstate(), [each.getstate() for each in given]
+        for kind, alike in (("each draw", True), ("draw", False)):
+            chosen = Pins(f"{kind}\t0\t")
+            first, second = (chosen.call_of("draw", label, inner, given, {}) for _ in range(2))
+            assert (first == second) is alike
+            again = Pins(f"{kind}\t0\t").call_of("draw", label, inner, given, {})
+            assert again == first
+        assert (random.getstate(), [each.getstate() for each in given]) == states
 
 
 def test_a_thread_that_is_busy_works_alone() -> None:

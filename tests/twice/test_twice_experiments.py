@@ -174,7 +174,7 @@ def test_of_lines_that_draw_from_one_generator_those_count_that_have_to_be_seede
     found = confirmed(supposed(*lines, *CLOCKS), Runs({3, 5}, drawn=True, at_start=True), 4)
     assert (found.proven, found.candidates) == (True, (lines[0], lines[2]))
     assert found.remedy is known_causes.SOURCES["draw"]
-    assert [trial.repeats for trial in found.trials] == [False, True, True, True, False, True]
+    assert [trial.repeats for trial in found.trials] == [False, True, True, True, False, True, False]
 
 
 @pytest.mark.parametrize("at_start", [True, False], ids=["nobody seeds it", "threads share it"])
@@ -194,6 +194,30 @@ def test_what_workers_draw_is_seeded_before_each_draw() -> None:
     assert (found.proven, found.candidates) == (True, lines[:1])
 
 
+def test_the_line_that_was_tried_first_may_be_left_out_too() -> None:
+    lines = tuple(candidate("draw", "numpy.random.rand", line) for line in (3, 4))
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({4}, drawn=True, at_start=True), 4)
+    assert (found.proven, found.candidates) == (True, lines[1:])
+
+
+def test_a_generator_without_a_seed_is_tried_before_what_draws_from_a_seeded_one() -> None:
+    none = ("('none given', 1)", "('none given', 2)")
+    made = replace(candidate("seed", "numpy.random.default_rng", 8), values=none)
+    found = suspects(supposed(DRAW, made, *CLOCKS))
+    assert found[0].candidates == (made,)
+    proven = confirmed(supposed(DRAW, made, *CLOCKS), Runs({8}), 4)
+    assert (proven.candidates, len(proven.trials)) == ((made,), 1)
+    assert proven.remedy.remedy.startswith("give it one")
+
+
+def test_a_space_of_gymnasium_has_a_generator_of_its_own() -> None:
+    """Seeding the modules' generators changes nothing of it, and no threads share it."""
+    space = candidate("draw", "gymnasium.spaces.Discrete.sample", 5)
+    lines = (DRAW, space)
+    found = confirmed(supposed(*lines, *CLOCKS), Runs({5}, drawn=True), 4)
+    assert (found.candidates, found.remedy) == ((space,), known_causes.of_source("draw", space.name))
+
+
 def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
     seed = Candidate(
         "seed", "torch.manual_seed", ProgramLine("train.py", 9, "main", ""), ("(1,)", "(2,)"), 9, 1
@@ -208,11 +232,14 @@ def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
         ("shuf in a command", "commands"),
         ("xargs -P 2 in a command", "commands"),
         ("date +%s in a command", "dates"),
+        ("& in a command", "background"),
     ],
 )
 def test_a_command_is_replaced(name: str, pin: str) -> None:
-    (found,) = suspects(supposed(candidate("entropy", name, 3)))
+    lines = tuple(candidate("entropy", name, line) for line in (3, 9))
+    (found,) = suspects(supposed(*lines))
     assert (found.pins, found.faithful) == (((pin, 0, ""),), pin == "dates")
+    assert found.candidates == lines
 
 
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])

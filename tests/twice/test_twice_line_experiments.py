@@ -11,7 +11,7 @@ import pytest
 
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Trial
-from reprobuild.twice.experiments import Suspect
+from reprobuild.twice.experiments import ADDRESSES, Suspect
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Divergence, FollowedLines
 from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back, proven_in_part
@@ -86,7 +86,7 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_rest_of_the_report_stays(tm
     assert [text for text in said if "the program's lines are not followed" in text and "0.lines" in text]
 
 
-def divergence(line: int, *names: str, at: int = 0) -> Divergence:
+def divergence(line: int, *names: str, at: int = 0, sure: bool = True) -> Divergence:
     place = ProgramLine("train.py", line, "main", "")
     record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {}, {})
     return Divergence(
@@ -98,7 +98,7 @@ def divergence(line: int, *names: str, at: int = 0) -> Divergence:
         record,
         list(names),
         reached={place},
-        sure=True,
+        sure=sure,
     )
 
 
@@ -110,6 +110,8 @@ class Lines:
     needed: int = 0
     parts: bool = True
     kept_none: int = 0
+    addresses: bool = False
+    """Whether it repeats with the same addresses in each run."""
     left: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """What differs still with a line in whose case the first difference is gone."""
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
@@ -121,6 +123,8 @@ class Lines:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
 
     def tried(self, suspect: Suspect) -> Trial | None:
+        if suspect is ADDRESSES:
+            return Trial(suspect.what, repeats=self.addresses)
         line = int(suspect.settings["REPROBUILD_TWICE_LINE"].split("\t")[1])
         trial = Trial(suspect.what, repeats=line == self.needed, left=self.left.get(line, ()))
         if trial.left:
@@ -149,6 +153,24 @@ def test_what_is_refuted_is_no_candidate_and_what_cannot_be_tried_is_one() -> No
     assert outcome(Lines([a, b], needed=2, parts=False)) == ([(LINE, 2)], False)
     assert outcome(Lines([a, b], needed=2), most=1) == ([(LINE, 2)], False)
     assert outcome(Lines([])) is None
+
+
+def test_an_order_that_addresses_decide_comes_in_at_the_first_line_that_cannot_be_tried() -> None:
+    """Objects of the program's cannot be given to another run."""
+    walks, adds = divergence(2, "b"), divergence(3, "c", sure=False)
+    assert outcome(Lines([walks, adds], needed=9, kept_none=2, addresses=True)) == ([(LINE, 2)], True)
+    assert outcome(Lines([walks, adds], needed=3, kept_none=2)) == ([(LINE, 2)], False)
+    assert outcome(Lines([walks, adds], needed=3, kept_none=2, addresses=True, parts=False)) == (
+        [(LINE, 2)],
+        False,
+    )
+    cause = confirmed_line(None, Lines([walks], kept_none=2, addresses=True), 4)
+    assert cause is not None
+    assert cause.remedy is known_causes.SET
+    before = replace(cause, candidates=(), proven=False, trials=(Trial(ADDRESSES.what, repeats=False),))
+    again = confirmed_line(before, Lines([walks], kept_none=2, addresses=True), 4)
+    assert again is not None
+    assert not again.proven  # it was tried already, with the lines that walk through sets
 
 
 def test_what_parts_first_has_a_cause_of_its_own() -> None:

@@ -99,12 +99,13 @@ GNU = [
 @pytest.mark.parametrize("lines", [BASH, POSIX, GNU])
 def test_what_the_command_time_writes_is_known_by_all_of_its_lines(lines: list[str]) -> None:
     other = [line.replace("1", "2").replace("3", "4") for line in lines]
-    texts = [["loss 0.5", *each, "end"] for each in (lines, other)]
+    a, b = (["loss 0.5", *each, "end"] for each in (lines, other))
+    texts = (a, b)
     for at in range(len(texts[0])):
         assert is_told_by_time(texts[0], texts[1], at) is (0 < at <= len(lines))
     for gone in range(len(lines)):
         assert not is_told_by_time(texts[0], [*texts[1][: gone + 1], *texts[1][gone + 2 :]], 1)
-    number, found = Texts(Evidence(), Evidence()).compare(*texts, "standard error", many=False)
+    number, found = Texts(Evidence(), Evidence()).compare(a, b, "standard error", many=False)
     assert (number, len(found)) == (None, sum(a != b for a, b in zip(lines, other, strict=True)))
     texts[1][0] = "loss 0.6"
-    assert Texts(Evidence(), Evidence()).compare(*texts, "standard error", many=False)[0] == 0
+    assert Texts(Evidence(), Evidence()).compare(a, b, "standard error", many=False)[0] == 0

@@ -45,6 +45,7 @@ EACH_DRAW = "each draw"
 """As in `in_image.twice.pins`."""
 _IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
 _DATES = ("dates", 0, "")
+_BACKGROUND = ("background", 0, "")
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
 """The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
@@ -68,6 +69,8 @@ class Suspect:
     """Whether it is the same in each run for certain: of another kind, runs that part say nothing."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """What does it, where that is no pin."""
+    sure: bool = True
+    """Whether it may be the cause of what parts first, where something else parts still."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -79,7 +82,7 @@ class Suspect:
         return {
             "REPROBUILD_TWICE_PIN": text,
             **threads,
-            **({LAUNCH: "1"} if {_COMMANDS, _DATES} & {*self.pins} else {}),
+            **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND} & {*self.pins} else {}),
         }
 
 
@@ -93,11 +96,12 @@ def suspects(cause: Cause) -> list[Suspect]:
             found.append(_of_clocks(clocks))
         elif each.name.endswith(" in a command"):
             pin, told = _of_command(each.name)
-            if told:
+            same = next((at for at, known in enumerate(found) if told and known.pins == (pin,)), None)
+            if same is not None:
+                found[same] = replace(found[same], candidates=(*found[same].candidates, each))
+            elif told:
                 remedy = known_causes.of_source(each.kind, each.name)
-                found.append(
-                    Suspect(f"{told}, as at {each.place}", (pin,), (each,), remedy, faithful=pin == _DATES)
-                )
+                found.append(Suspect(told, (pin,), (each,), remedy, faithful=pin == _DATES))
         elif each.kind in _LINES:
             remedy = known_causes.of_source(each.kind, each.name)
             if is_seed(each) and not is_unseeded(each):
@@ -116,7 +120,13 @@ def suspects(cause: Cause) -> list[Suspect]:
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
     return sorted(
-        found, key=lambda each: (_seldom(each), _is_given(each), each.remedy not in known_causes.SPECIAL)
+        found,
+        key=lambda each: (
+            _seldom(each),
+            _is_given(each),
+            not _is_without_seed(each),
+            each.remedy not in known_causes.SPECIAL,
+        ),
     )
 
 
@@ -124,6 +134,8 @@ def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
     """Return what is pinned of a command, and the words for it; empty: nothing."""
     if name.startswith("date"):
         return _DATES, "a fixed time for date"
+    if name.startswith("&"):
+        return _BACKGROUND, "one process after the other in a script"
     if name.startswith("xargs"):
         return _COMMANDS, "one process at a time of xargs"
     drawn = name.startswith(("shuf", "sort"))
@@ -167,6 +179,11 @@ def _is_given(suspect: Suspect) -> bool:
     return any(is_seed(each) and not is_unseeded(each) for each in suspect.candidates)
 
 
+def _is_without_seed(suspect: Suspect) -> bool:
+    """Return whether it is a generator that the program makes and lets the system seed."""
+    return len(suspect.candidates) == 1 and is_unseeded(suspect.candidates[0])
+
+
 def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
     more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
@@ -197,12 +214,17 @@ _OF_HINTS = (
     (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
     (known_causes.SQL_CLOCK, "a fixed time in the place of the databases' clock", "sql clock"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
+    (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
     (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
     (known_causes.FULL, "one thread, and one worker in each pool", "threads"),
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
     (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
 )
-_LIKELIEST = (known_causes.FULL, known_causes.CONNECTED, known_causes.THREADS, known_causes.FIRST)
+ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)
+_LIKELIEST = (
+    *(known_causes.SHARED_GENERATOR, known_causes.FULL, known_causes.CONNECTED),
+    *(known_causes.THREADS, known_causes.FIRST),
+)
 """Of what one thread at a time changes."""
 _UNFAITHFUL = ("addresses", "threads")
 
@@ -301,19 +323,26 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
     at_start = laboratory.tried(_SEEDED) if not each_time else None
     if at_start is not None:
         trials.append(at_start)
-    shared = at_start is not None and not at_start.repeats
-    remedy = known_causes.SHARED_GENERATOR if shared else known_causes.SOURCES["draw"]
     left = list(suspect.candidates)
-    for gone in (*(() if each_time else (None,)), *suspect.candidates[:0:-1]):
+    for gone in (*(() if each_time else (None,)), *suspect.candidates[::-1]):
+        if gone is not None and len(left) < 2:
+            break
         fewer = _of_draws(tuple(each for each in left if each != gone), each_time=each_time)
         trial = laboratory.tried(fewer)
         if trial is not None:
             trials.append(trial)
         if trial is not None and trial.repeats:
-            suspect, left = replace(fewer, remedy=remedy), list(fewer.candidates)
+            suspect, left = fewer, list(fewer.candidates)
         elif gone is None:
-            return replace(suspect, remedy=remedy)
-    return suspect
+            break
+    shared = at_start is not None and not at_start.repeats and all(map(_is_modules, left))
+    of_one = known_causes.of_source(left[0].kind, left[0].name) or known_causes.SOURCES["draw"]
+    return replace(suspect, remedy=known_causes.SHARED_GENERATOR if shared else of_one)
+
+
+def _is_modules(candidate: Candidate) -> bool:
+    """Return whether it draws from a module's generator, which is seeded at the start, too."""
+    return candidate.name.rpartition(".")[0] in GENERATORS and not is_seed(candidate)
 
 
 def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:

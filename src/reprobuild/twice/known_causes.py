@@ -331,6 +331,7 @@ _HINTS = {
     "the order of a set": SET,
     "batches in the order in which workers finish": BATCHES,
     "a timer that interrupts the program": TIMER,
+    "what threads draw from one generator": SHARED_GENERATOR,
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
     "a draw in code that Numba compiles": COMPILED_DRAW,
@@ -360,8 +361,8 @@ def of_source(kind: str, name: str) -> Remedy | None:
             return remedy
     if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
         return _NAMED
-    if name.startswith("xargs"):
-        return _XARGS
+    if name.startswith(("xargs", "&")):
+        return _XARGS if name.startswith("xargs") else _BESIDE
     if kind == "entropy" and function != name:
         return _COMMAND if name.endswith(" in a command") else _IN_LIBRARY
     return SOURCES.get(kind)
@@ -371,6 +372,11 @@ _XARGS = Remedy(
     "the commands run at once and write in the order in which they end",
     "let each write a file of its own, or leave out -P",
     "GNU findutils' documentation of xargs",
+)
+_BESIDE = Remedy(
+    "the script starts commands beside each other, which write in the order in which they end",
+    "let each write a file of its own, and join these in a fixed order after wait",
+    "GNU Bash's manual on lists of commands",
 )
 _COMMAND = Remedy(
     "the command draws by the system's random numbers, or a seed from the clock",

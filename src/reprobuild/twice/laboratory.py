@@ -35,6 +35,8 @@ MOST_RUNS = 6
 ALIKE = 3
 """How many of these have to be equal."""
 CONTROLS = 3
+OF_LINES = 150
+"""Seconds that a trace of lines may add to a run: its values take a process 60 of processor time at most."""
 LINE_ATTEMPTS = 3
 """Pairs of runs with a trace of lines."""
 STEPS = "the steps"
@@ -83,7 +85,7 @@ class ProgramLaboratory:
             alike = most >= ALIKE and self._no_two_are_equal()
             return Trial(suspect.what, repeats=alike, equal=(most, number) if alike else (0, 0))
         trial = Trial(suspect.what, repeats=not left, left=tuple(sorted(left)))
-        if left:
+        if left and suspect.sure:
             self.in_part.append((suspect, trial))
         return trial
 
@@ -145,9 +147,8 @@ class ProgramLaboratory:
     def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
         with self.scratch() as folder:
             settings = {**recorder_settings(self.how), **TRACE}
-            return run_in(self.run, settings, patient(self.how, self.found.runs), folder), read_lines(
-                folder / RECORDS
-            )
+            how = patient(self.how, self.found.runs, more=OF_LINES)
+            return run_in(self.run, settings, how, folder), read_lines(folder / RECORDS)
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .experiments import Laboratory, Suspect
+from .experiments import ADDRESSES, Laboratory, Suspect
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .first_lines import Decision, Divergence, FollowedLines
 from .known_causes import Remedy, of_source
@@ -69,6 +69,9 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     proven, trials = _try(cause, found, laboratory, most)
     if proven is not None:
         return proven
+    proven = _by_addresses(cause, found, trials, laboratory)
+    if proven is not None:
+        return proven
     refuted = {
         divergence.place
         for divergence, trial in trials
@@ -82,6 +85,28 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     return replace(_with(cause, (*fresh, *known), [trial for _, trial in trials], None), proven=False)
 
 
+def _by_addresses(
+    cause: Cause | None,
+    found: Sequence[Divergence],
+    trials: Sequence[tuple[Divergence | None, Trial]],
+    laboratory: LineLaboratory,
+) -> Cause | None:
+    """Return the first statement that could not be tried as the cause, if the program repeats with the same
+    addresses in each run: then it takes objects in an order that they decide, as that of a set. Else None.
+    """
+    known = cause.candidates if cause is not None else ()
+    tried = [each.place for each, _ in trials if each is not None]
+    untried = [each for each in found if each.sure and each.place not in tried]
+    untried = [each for each in untried if not any(map(_is_seldom, _at(each, known)))]
+    if not untried or any(trial.what == ADDRESSES.what for trial in (cause.trials if cause else ())):
+        return None
+    trial = laboratory.tried(ADDRESSES)
+    if trial is None or not trial.repeats or not laboratory.parts_still():
+        return None
+    told = [*(each for _, each in trials), trial]
+    return _with(cause, (_candidate(untried[0], known),), told, known_causes.SET)
+
+
 def _try(
     cause: Cause | None, found: Sequence[Divergence], laboratory: LineLaboratory, most: int
 ) -> tuple[Cause | None, list[tuple[Divergence | None, Trial]]]:
@@ -89,11 +114,15 @@ def _try(
     known = cause.candidates if cause is not None else ()
     trials: list[tuple[Divergence | None, Trial]] = []
     tried = 0
+    comes_later = False  # than a statement that surely is an origin and cannot be tried
     for divergence in found:
         if tried >= most:
             break
         variables = laboratory.kept(divergence) if divergence.given is not None and divergence.names else None
         if variables is None:
+            comes_later = comes_later or (
+                divergence.sure and not any(map(_is_seldom, _at(divergence, known)))
+            )
             continue
         tried += 1
         settings = {"REPROBUILD_TWICE_LINES": "give", **statement_setting(divergence), **variables}
@@ -101,10 +130,15 @@ def _try(
         it = "them" if len(divergence.names) > 1 else "it"
         what = f"{told} as one run had {it} after {divergence.given_place}"
         candidates, remedy = (_candidate(divergence, known),), _remedy(divergence, known)
-        trial = laboratory.tried(Suspect(what, (), candidates, remedy, variables=settings))
+        suspect = Suspect(
+            what, (), candidates, remedy, variables=settings, sure=divergence.sure or not comes_later
+        )
+        trial = laboratory.tried(suspect)
         if trial is None:
             continue
         trials.append((divergence, trial))
+        if comes_later and not divergence.sure:
+            continue
         if trial.repeats and laboratory.parts_still():
             return _with(cause, candidates, [each for _, each in trials], remedy), trials
         if trial.repeats:

@@ -180,9 +180,9 @@ def ends_of(
     return ends + found, explained + same
 
 
-def patient(how: HowToRun, runs: Sequence[ProgramRun]) -> HowToRun:
-    """Return the options of a run that may take longer than these did."""
-    longest = PATIENCE * max(each.seconds for each in runs) + 30
+def patient(how: HowToRun, runs: Sequence[ProgramRun], *, more: int = 30) -> HowToRun:
+    """Return the options of a run that may take longer than these did, and some seconds more."""
+    longest = PATIENCE * max(each.seconds for each in runs) + more
     return replace(how, seconds=min(how.seconds or longest, longest))
 
 

@@ -17,6 +17,9 @@ _DRAWING = re.compile(
     r"|\bdate (?:-u )?[\"']?\+[\"']?%[sN]"  # a number, which may be a seed
     r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write as they end
 )
+_BESIDE = re.compile(r"(?:^|[^&>|\\])&[ \t]*(?:#.*|;? *done\b.*)?$")
+"""What a shell script starts beside what it does next."""
+BESIDE = "&"
 _SEEDED = re.compile(r"--random-source|\bRANDOM=\d")
 
 
@@ -41,11 +44,12 @@ def drawn_in(path: str) -> list[tuple[int, str, str]]:
     lines = data.decode("utf-8", "replace").splitlines()
     if _SEEDED.search("\n".join(line for line in lines if "RANDOM=" in line)):
         lines = [line.replace("RANDOM", "") for line in lines]
-    return [
-        (number, drawn_by(line), line.strip()[:300])
+    found = [
+        (number, drawn_by(line) or (BESIDE if _BESIDE.search(line) else ""), line.strip()[:300])
         for number, line in enumerate(lines, 1)
-        if not line.lstrip().startswith("#") and drawn_by(line)
+        if not line.lstrip().startswith("#")
     ]
+    return [each for each in found if each[1]]
 
 
 def scripts(command: Any) -> list[str]:
@@ -70,6 +74,17 @@ def parents_scripts() -> list[str]:
         if os.path.basename(words[0]).lstrip("-") in _SHELLS:  # noqa: PTH119 -- as above
             found += [word for word in words[1:4] if drawn_in(word)]
     return found
+
+
+def one_by_one() -> None:
+    """Let Bash wait for what a script has started beside it before each next command.
+
+    https://www.gnu.org/software/bash/manual/bash.html#index-BASH_005fENV and index-trap
+    """
+    path = f"{os.environ['REPROBUILD_TWICE']}/one-by-one.sh"
+    with open(path, "w") as file:  # noqa: PTH123 -- as above
+        file.write("set -o functrace\ntrap wait DEBUG\n")
+    os.environ["BASH_ENV"] = path
 
 
 _DRAWN = 'exec {} --random-source=/dev/zero "$@"'

@@ -41,6 +41,7 @@ UNRECORDED = "what a process does that is not recorded, as it gets variables of 
 UNSEEDED = "a generator that the system seeds"
 TIMER = "a timer that interrupts the program"
 TRIALS = "trials that run at once"
+SHARED_GENERATOR = "what threads draw from one generator"
 BATCHES = "batches in the order in which workers finish"
 _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")
@@ -59,6 +60,11 @@ _SEEDED = (
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
 _FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
+_DRAWS = (
+    *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
+    *("normal", "integers", "permutation", "permuted", "standard_normal", "exponential", "poisson"),
+    *("rand", "randn", "binomial", "normalvariate"),
+)
 _SORTING = ("sorted", "len", "sum", "min", "max", "any", "all", "set", "frozenset")
 
 
@@ -252,7 +258,7 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _called(node)
-            at = _STARTS.get(name, -1)
+            at = _STARTS.get(name, -1) if isinstance(node.func, ast.Attribute) else -1  # not Python's own map
             given = [node.args[at]] if 0 <= at < len(node.args) else []
             given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]
             started |= {
@@ -269,6 +275,16 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
             for line, value in _filled(node):
                 if not (isinstance(value, ast.Name) and value.id in own):
                     yield line, "what threads fill in the order in which they come to it"
+            for line, value in _drawn(node):
+                if not (isinstance(value, ast.Name) and value.id in own):
+                    yield line, SHARED_GENERATOR
+
+
+def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
+    """Give what a function draws from, with the lines."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRAWS:
+            yield node.lineno, node.func.value
 
 
 def _filled(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:

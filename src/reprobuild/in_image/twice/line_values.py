@@ -27,6 +27,10 @@ MANY = 1 << 16
 """Numbers and texts in lists of a list up to which these are read at once."""
 LARGEST = 64 << 20
 """Bytes of a tensor that is looked at."""
+LARGE_SET = 500
+"""Objects of a set up to which each is looked at."""
+looked_at = [0]
+"""How many values were looked at by now."""
 MISSING = object()
 MOST_DUMPS = 100
 """Pickles of objects of one type in a process."""
@@ -104,6 +108,7 @@ def digest(value: Any) -> str:
         return ""
     made = _Digest()
     made.add(value, 0)
+    looked_at[0] += MOST_NODES - made._left
     found = made.hash.hexdigest()
     few = type(value) in (bool, type(None)) or (
         type(value) in (int, float) and -1000 < value < 1000 and value == int(value)
@@ -302,8 +307,13 @@ class _Digest:
                     break
         elif issubclass(kind, (set, frozenset)):
             # Its order is no part of its value: the line that walks through it shows that.
-            total = sum(int(digest(each).lstrip(SMALL) or "0", 16) for each in value)
-            self.hash.update(b"<%d %d" % (len(value), total))
+            self.hash.update(b"<%d" % len(value))
+            if _LEAVES.issuperset(map(type, value)):
+                data = (repr(each).encode("utf-8", "surrogatepass") for each in value)
+                self.hash.update(b"%d" % sum(map(zlib.crc32, data)))
+            elif len(value) <= LARGE_SET:
+                total = sum(int(digest(each).lstrip(SMALL) or "0", 16) for each in value)
+                self.hash.update(b"%d" % total)
         else:
             return False
         return True

@@ -31,6 +31,8 @@ MOST = 100_000
 """Records of one process."""
 MOST_TURNS = 1000
 """Of one statement in one process."""
+MOST_VALUES = 300_000
+"""Values that are looked at for one statement in one process: the turns of one that sees more are fewer."""
 MOST_SECONDS = 60.0
 """Processor time that the digests of one process may take."""
 _clock = getattr(monotonic_ns, "__wrapped__", monotonic_ns)
@@ -51,6 +53,7 @@ class Lines:
         self._tables: dict[str, dict[int, Statement] | None] = {}
         self._places: dict[tuple[str, int, str], int] = {}
         self._turns: dict[tuple[str, int], int] = {}
+        self._costs: dict[tuple[str, int], int] = {}
         self._done: set[Any] = set()
         """Code of which nothing more is recorded."""
         self._number = 0
@@ -63,6 +66,7 @@ class Lines:
         if self._file >= 0:
             os.close(self._file)
         self._file, self._places, self._turns, self._number = -1, {}, {}, 0
+        self._costs = {}
         self._lock = threading.RLock()
         self._began = _spent()
         for frame in list(self.frames.values()):  # what goes on here began in the other process
@@ -119,10 +123,14 @@ class Lines:
         return self._tables[file]
 
     def turn(self, file: str, line: int) -> int:
-        """Return how often a statement has begun before, and count it."""
+        """Return how often a statement has begun before, and count it; `MOST_TURNS` of one that is done."""
         found = self._turns.get((file, line), 0)
         self._turns[file, line] = found + 1
-        return found
+        return found if self._costs.get((file, line), 0) < MOST_VALUES else MOST_TURNS
+
+    def charge(self, file: str, line: int, began: int) -> None:
+        """Count what was looked at for a statement since then."""
+        self._costs[file, line] = self._costs.get((file, line), 0) + values.looked_at[0] - began
 
     def number(self) -> int:
         """Return the number of a statement that begins."""
@@ -198,9 +206,12 @@ class Frame:
                 names = frame.f_locals
                 known: dict[tuple[str, ...], tuple[str, Any]] = {}
                 states = values.generators()
+                began, before = values.looked_at[0], self._statement or found
                 self._ended(frame, names, known, states)
                 if found is not None and again and not self._lines.full():
                     self._begins(found, frame, names, known)
+                if before is not None:
+                    self._lines.charge(self._where[0], before.line, began)
                 self._drawn = states
             elif event == "return":
                 if self._statement is not None:

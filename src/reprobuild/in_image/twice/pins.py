@@ -49,9 +49,8 @@ class Pins(recorded.Sources):
             kind, number, file = line.split("\t", 2)
             self.places.setdefault(kind, set()).add((file, int(number)))
         self._own = random.Random(0)  # noqa: S311 -- it has to repeat
-        self._states: dict[tuple[str, str], Any] = {}
-        """Of a module's generator in each thread: else the draws of one would depend on when others draw."""
-        self._drawing = threading.RLock()
+        self._generators: dict[tuple[str, str], Any] = {}
+        """In place of a module's, in each thread: else the draws of one would depend on when others draw."""
         self._seen: dict[Any, int] = {}
         self._ticks, self._passed = 0, 0.0
 
@@ -111,7 +110,7 @@ class Pins(recorded.Sources):
         if recorded.is_seed(kind, label):
             return inner(0)
         if kind == "draw":
-            return self._drawn(owner, inner, given, named)
+            return self._drawn(owner, name, inner, given, named)
         if kind == "entropy":
             return self._entropy(name, inner(*given, **named), given)
         if kind == "listing":
@@ -126,8 +125,8 @@ class Pins(recorded.Sources):
             return self._ordered(label, given, named)
         return inner(*given, **named)
 
-    def _drawn(self, owner: str, inner: Any, given: Any, named: Any) -> Any:
-        """Draw from the generator in a state of this experiment's, and put its own state back."""
+    def _drawn(self, owner: str, name: str, inner: Any, given: Any, named: Any) -> Any:
+        """Draw from a generator of this experiment's: the program's keeps its state."""
         space = owner.startswith(libraries.SPACES)
         if space or owner == "random.Random":  # a library's own
             generator = inner.args[0] if space else inner.__self__
@@ -137,21 +136,13 @@ class Pins(recorded.Sources):
             elif EACH_DRAW in self.places:
                 generator.seed(0)
             return inner(*given, **named)
-        module = sys.modules[owner]
-        numpy = owner == "numpy.random"
-        get, put = (module.get_state, module.set_state) if numpy else (module.getstate, module.setstate)
         key = owner, threading.current_thread().name
-        with self._drawing:
-            before = get()
-            if key in self._states and EACH_DRAW not in self.places:
-                put(self._states[key])
-            else:
-                (module.mtrand._rand if numpy else module._inst).seed(zlib.crc32(key[1].encode()))
-            try:
-                return inner(*given, **named)
-            finally:
-                self._states[key] = get()
-                put(before)
+        is_object = owner == "numpy.random"  # which a method is given first
+        own = self._generators.get(key)
+        if own is None or EACH_DRAW in self.places:
+            kind = type(given[0]).__mro__[1] if is_object else random.Random
+            own = self._generators[key] = kind(zlib.crc32(key[1].encode()))
+        return inner(own, *given[1:], **named) if is_object else getattr(own, name)(*given, **named)
 
     def _entropy(self, name: str, value: Any, given: Any) -> Any:
         own = self._own
@@ -380,6 +371,8 @@ def install(watcher: Watcher) -> None:
         _machine_files(pins)
     if "commands" in pins.places:
         commands.replace(commands.REPLACED)
+    elif "background" in pins.places:
+        commands.one_by_one()
     elif "dates" in pins.places:
         commands.replace({"date": commands.FIXED_DATE})
     if "threads" in pins.places:
