@@ -30,6 +30,12 @@ SHARED = "what other processes change meanwhile"
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("server.accept()", [(1, "the order in which others connect")]),
         ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
+        (
+            "async def ask(case):\n    answer = await case()\n    all.append(answer)\ngather(*map(ask, cases))",
+            [(3, "what tasks fill in the order in which tasks end")],
+        ),
+        ("async def ask(case):\n    found = []\n    found.append(await case())\nasyncio.gather(ask(c))", []),
+        ("async def ask(case, found):\n    found.append(await case())\nasyncio.run(ask(c, all))", []),
         (DRAWS + "with ThreadPoolExecutor() as pool:\n    pool.map(self.build, a)", [(3, DRAWN)]),
         (DRAWS + "list(map(self.build, a))", []),
         (DRAWS.replace("self.rng.", "r.") + "pool.submit(self.build, a)", []),

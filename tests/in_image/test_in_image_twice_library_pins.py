@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 import sys
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from reprobuild.in_image.twice.library_pins import (
+    one_task_of_asyncio,
     one_thread_of_duckdb,
     seed_numba,
     stop_clock_of_duckdb,
@@ -99,3 +101,34 @@ def test_compiled_code_is_seeded_and_the_program_s_own_generators_stay(
     seed_numba(SimpleNamespace(njit=njit))
     assert len(compiled) == 1
     assert random.getstate() == before
+
+
+def test_tasks_that_one_makes_run_one_after_the_other_and_may_make_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_task", asyncio.BaseEventLoop.create_task)
+    told: list[str] = []
+
+    async def inner(name: str, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        told.append(name)
+        return name
+
+    async def task(number: int) -> list[str]:
+        pair = ((f"{number} later", 0.02), (f"{number} sooner", 0.01))
+        return list(await asyncio.gather(*(inner(name, seconds / number) for name, seconds in pair)))
+
+    async def main() -> list[list[str]]:
+        waits = asyncio.create_task(task(1), name="first")
+        assert waits.get_name() == "first"
+        return [*await asyncio.gather(waits, *map(task, (2, 3)))]
+
+    in_turn = [f"{number} {name}" for number in (1, 2, 3) for name in ("sooner", "later")]
+    asyncio.run(main())
+    assert told != in_turn
+    told.clear()
+    one_task_of_asyncio(asyncio.base_events)
+    for _ in range(2):  # each loop has its own turn
+        told.clear()
+        assert asyncio.run(main()) == [[f"{n} later", f"{n} sooner"] for n in (1, 2, 3)]
+        assert told == in_turn

@@ -5,6 +5,7 @@ What is pinned where is chosen here; `in_image.twice.pins` does it. Pure but for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -38,6 +39,7 @@ GENERATORS = {
 
 MOST_ALONE = 4
 """Clocks of several, or functions with some, that are each frozen alone."""
+_PRINTS = re.compile(r"\bprint\(|\blog(?:ger|ging)?\.")
 _THREADS = ("threads", 0, "")
 _COMMANDS = ("commands", 0, "")
 _DRAWS = ("draw", 0, "")
@@ -125,6 +127,7 @@ def suspects(cause: Cause) -> list[Suspect]:
             _seldom(each),
             _is_given(each),
             not _is_without_seed(each),
+            _is_printed(each),
             each.remedy not in known_causes.SPECIAL,
         ),
     )
@@ -182,6 +185,12 @@ def _is_given(suspect: Suspect) -> bool:
 def _is_without_seed(suspect: Suspect) -> bool:
     """Return whether it is a generator that the program makes and lets the system seed."""
     return len(suspect.candidates) == 1 and is_unseeded(suspect.candidates[0])
+
+
+def _is_printed(suspect: Suspect) -> bool:
+    """Return whether it is a clock of which a line prints or logs what it shows: mostly that is all."""
+    clocks = [each for each in suspect.candidates if each.kind == "clock"]
+    return any(_PRINTS.search(each.place.text) for each in clocks)
 
 
 def _of_clocks(clocks: Sequence[Candidate]) -> Suspect:

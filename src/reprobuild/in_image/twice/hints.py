@@ -59,6 +59,7 @@ _SEEDED = (
 )
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
+_TASKS = ("create_task", "ensure_future", "gather", "start_soon")
 _FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
 _DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
@@ -111,6 +112,7 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
         for argument in node.args
     }
     yield from _threads(tree)
+    yield from _tasks(tree)
     yield from library_hints.found(tree)
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
@@ -280,6 +282,19 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
                     yield line, SHARED_GENERATOR
 
 
+def _tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give the lines of coroutines that wait, at which they fill what is not their own."""
+    if not any(isinstance(node, ast.Call) and _called(node) in _TASKS for node in ast.walk(tree)):
+        return
+    for node in ast.walk(tree):
+        inner = [*ast.walk(node)] if isinstance(node, ast.AsyncFunctionDef) else []
+        waits = [each.lineno for each in inner if isinstance(each, (ast.Await, ast.AsyncWith, ast.AsyncFor))]
+        own = {each.id for each in inner if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        for line, value in _filled(node) if waits else ():
+            if line > min(waits) and not (isinstance(value, ast.Name) and value.id in own):
+                yield line, "what tasks fill in the order in which tasks end"
+
+
 def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
     """Give what a function draws from, with the lines."""
     for node in ast.walk(function):
@@ -287,7 +302,7 @@ def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
             yield node.lineno, node.func.value
 
 
-def _filled(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
+def _filled(function: ast.AST) -> Iterator[tuple[int, ast.expr]]:
     """Give what a function puts something into, with the lines."""
     for node in ast.walk(function):
         if isinstance(node, (ast.Assign, ast.AugAssign)):

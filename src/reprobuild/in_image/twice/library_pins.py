@@ -1,10 +1,11 @@
-"""Experiments with libraries in C: DuckDB's threads, and the generators of code that Numba compiles."""
+"""Experiments with libraries: DuckDB's threads, databases' clocks, Numba's generators, tasks of asyncio."""
 
 from __future__ import annotations
 
 import functools
 import re
 import sys
+import weakref
 from typing import Any
 
 _THREADS = re.compile(
@@ -94,3 +95,31 @@ def seed_numba(module: Any) -> None:
     module.njit(seed)(0)
     numpy.random.set_state(states[0])
     random.setstate(states[1])
+
+
+def one_task_of_asyncio(module: Any) -> None:
+    """Let the tasks that one makes run one after the other, in the order in which they were made.
+
+    Those that one of these makes run beside it, since it may wait for them.
+    """
+    asyncio = sys.modules["asyncio"]
+    inner = module.BaseEventLoop.create_task
+    locks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+    alone: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    async def in_turn(lock: Any, coroutine: Any) -> Any:
+        async with lock:
+            return await coroutine
+
+    @functools.wraps(inner)
+    def create_task(self: Any, coroutine: Any, **named: Any) -> Any:
+        maker = asyncio.current_task(self) if self.is_running() else None
+        if maker is None or maker in alone:
+            return inner(self, coroutine, **named)
+        if self not in locks:
+            locks[self] = asyncio.Lock()
+        task = inner(self, in_turn(locks[self], coroutine), **named)
+        alone.add(task)
+        return task
+
+    module.BaseEventLoop.create_task = create_task

@@ -387,6 +387,7 @@ def install(watcher: Watcher) -> None:
         watcher.after(
             "multiprocessing.process", lambda m: _one_by_one(m.BaseProcess, lambda p: f"/proc/{p.pid}/stat")
         )
+        watcher.after("asyncio.base_events", library_pins.one_task_of_asyncio)
         watcher.after("torch", lambda torch: torch.set_num_threads(1))
     for pin, module, change in _CHANGES:
         if pin in pins.places:
