@@ -31,7 +31,7 @@ SHARED = "what other processes change meanwhile"
         ("server.accept()", [(1, "the order in which others connect")]),
         ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
         (
-            "async def ask(case):\n    answer = await case()\n    all.append(answer)\ngather(*map(ask, cases))",
+            "async def ask(case):\n    one = await case()\n    all.append(one)\ngather(*map(ask, cases))",
             [(3, "what tasks fill in the order in which tasks end")],
         ),
         ("async def ask(case):\n    found = []\n    found.append(await case())\nasyncio.gather(ask(c))", []),
