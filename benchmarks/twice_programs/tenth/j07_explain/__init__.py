@@ -1,0 +1,4 @@
+from .discretize import QuartileDiscretizer
+from .tabular import Explanation, TabularExplainer
+
+__all__ = ["Explanation", "QuartileDiscretizer", "TabularExplainer"]
