@@ -88,4 +88,10 @@ def test_a_library_s_line_that_tells_how_fast_it_was_is_no_result() -> None:
     one, other = (["begin", line, "loss 0.5"], Evidence()), (["begin", "loss 0.5"], Evidence())
     assert without_timed(one, other, (), WHERE) == (other[0], other[0], [(line, "")])
     assert without_timed(one, one, (), WHERE) == (one[0], one[0], [])
+    later = ["begin", "loss 0.5", line], Evidence()
+    assert without_timed(one, later, (), WHERE) == (other[0], other[0], [(line, line)])
+    wrong = ["begin", "loss 0.6"], Evidence()
+    texts = Texts(Evidence(), Evidence())
+    assert texts.compare(one[0], wrong[0], WHERE, many=False)[0] == 1
+    assert texts.apart == ("loss 0.5", "loss 0.6")  # and not the lines of that number in the whole
     assert without_timed((["begin", f"{line}: 0.5"], Evidence()), other, (), WHERE)[2] == []

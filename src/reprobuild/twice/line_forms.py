@@ -22,6 +22,8 @@ FILLING = frozenset("━╸╺")
 """Characters of a bar that fills what the numbers beside it leave of a line, as Rich draws it."""
 _LEAST_COLUMNS = 3
 _MOST_ROWS = 200
+_MOST_PAIRS = 1_000_000
+"""Words of two lines, multiplied, up to which they are put side by side where their kinds differ."""
 _CORNERS = ("┏┓", "┡┩", "┗┛", "└┘", "┌┐", "├┤", "╭╮", "╰╯", "╔╗", "╚╝", "╠╣")
 _HORIZONTAL = "━┳╇┻─┴┬┼═╦╩╬"
 _ONE_EACH = re.compile("([━─═])[━─═]+")
@@ -163,11 +165,29 @@ def regions_apart(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
     shapes = [[t.text if t.kind in ("word", "other") else t.kind for t in side] for side in (a, b)]
     if shapes[0] == shapes[1]:  # as most lines are, and much faster
         return [(range(x, x + 1), range(x, x + 1)) for x in range(len(a)) if a[x].text != b[x].text]
-    found = []
-    for name, i, j, k, m in SequenceMatcher(None, shapes[0], shapes[1], autojunk=False).get_opcodes():
-        if name == "equal":
-            alike = zip(range(i, j), range(k, m), strict=True)
-            found += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
-        else:
-            found.append((range(i, j), range(k, m)))
-    return found
+    long = len(a) * len(b) > _MOST_PAIRS
+    start = _common(*shapes) if long else 0
+    end = 0 if not long else min(_common(shapes[0][::-1], shapes[1][::-1]), min(map(len, shapes)) - start)
+    middle = [side[start : len(side) - end] for side in shapes]
+    found: list[tuple[int, int, int, int]] = [(0, start, 0, start)]
+    if len(middle[0]) * len(middle[1]) <= _MOST_PAIRS:
+        matches = SequenceMatcher(None, middle[0], middle[1], autojunk=False).get_matching_blocks()
+        found += [
+            (start + i, start + i + size, start + k, start + k + size) for i, k, size in matches if size
+        ]
+    found.append((len(a) - end, len(a), len(b) - end, len(b)))
+    regions, left, right = [], 0, 0
+    for i, j, k, m in found:
+        if i > left or k > right:
+            regions.append((range(left, i), range(right, k)))
+        alike = zip(range(i, j), range(k, m), strict=True)
+        regions += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
+        left, right = j, m
+    return regions
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many words two lines begin with that are the same."""
+    return next(
+        (at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other))
+    )

@@ -93,7 +93,7 @@ class Texts:
         self.apart = None
         if list(one) == list(other):
             return None, []
-        sides = (one, self.sides[0]), (other, self.sides[1])
+        given, sides = (one, other), ((one, self.sides[0]), (other, self.sides[1]))
         one, other, timed = without_timed(*sides, self._faster, where)
         found = [TextDifference(where, (a[:160], b[:160]), TIMED) for a, b in timed]
         pairs = list(zip(one, other, strict=False))
@@ -119,7 +119,8 @@ class Texts:
                 if explained is None and not many and is_told_by_time(one, other, number):
                     explained = [TextDifference(place, (a[:160], b[:160]), "what the command time measured")]
                 if explained is None:
-                    self.apart = (a, b) if (a, b) != (one[number], other[number]) else None
+                    there = tuple("".join(lines[number : number + 1]) for lines in given)
+                    self.apart = (a, b) if (a, b) != there else None
                     return number, found
                 found += explained
         return (None if len(one) == len(other) else min(len(one), len(other))), found

@@ -29,9 +29,14 @@ def without_timed(
     one: Side, other: Side, faster: Sequence[FasterRun], where: str
 ) -> tuple[list[str], list[str], list[tuple[str, str]]]:
     """Return the lines of two runs without those, and the first of each kind that was left out."""
-    told = [[line for line in lines if line.endswith(OF_LIBRARIES)] for lines, _ in (one, other)]
-    shown = [("".join(told[0][:1]), "".join(told[1][:1]))] if len(told[0]) != len(told[1]) else []
-    if shown:
+    told = [
+        [(at, line) for at, line in enumerate(lines) if line.endswith(OF_LIBRARIES)]
+        for lines, _ in (one, other)
+    ]
+    shown = []
+    if [at for at, _ in told[0]] != [at for at, _ in told[1]]:
+        first, second = ("".join(line for _, line in each[:1]) for each in told)
+        shown.append((first, second))
         one, other = (
             ([line for line in lines if not line.endswith(OF_LIBRARIES)], evidence)
             for lines, evidence in (one, other)
