@@ -191,7 +191,9 @@ class Texts:
             for i, j in zip(*numbers, strict=True):
                 x, y = both[0][i], both[1][j]
                 if x.text != y.text:
-                    of_measure = is_of_measure(both[0], i) or column_of(both[0], i) in self._measured_columns
+                    of_measure = is_of_measure(both[0], i)
+                    if self._measured_columns and not of_measure:
+                        of_measure = column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
