@@ -34,25 +34,25 @@ IN_FRAMEWORKS = [
     if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")
 ]
 LEFT = {
-    "catboost_verbose": "its library measures times and writes them itself",
     "mmengine_like": "a mean of times that NumPy rounds to a few digits is not followed",
     "wandb_off": "its own file of records has the times, and is compared by its bytes",
-    "c07": "transformers warns where the times of two checkpoints are too near",
     "c18": "Parquet, Feather and DuckDB are compared by their bytes",
     "c20": "a text in HDF5 of another length moves all that stands behind it",
     "d02": "several processes log in an order of their own, some by more lines than one",
     "d09": "which worker got how many tasks",
-    "d12": "CatBoost takes its times itself",
+    "d12": "a chart of times, and a time of day in whole numbers in a pickle",
     "d15": "a run's name is drawn from lists of words",
     "d16": "the last state of a progress bar has a number that grows while it is drawn",
     "d17": "which worker got which task",
     "d18": "a pickle of joblib's has dates between its arrays",
     "d19": "milliseconds of one digit",
     "d20": "a chart of times",
-    "k03": "as c07",
     "k10": "a mean of times that a busy machine makes ten times as long",
-    "k12": "as d12",
     "k17": "in some runs: a difference of memory figures that is a few kilobytes",
+    "l14": "workers end in another order, each with its process number and time",
+    "l16": "the id that CatBoost draws for a model has a digit less at times, which moves what is behind it",
+    "l20": "the best of many times that NumPy takes, in an HDF5 file",
+    "l17": "workers tell times of one digit",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

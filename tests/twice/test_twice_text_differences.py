@@ -339,6 +339,20 @@ def test_a_bar_that_fills_a_line_is_as_long_as_the_numbers_beside_it_leave() -> 
         assert Texts(one, other).compare(lines[:1], [wrong], "standard output", many=False)[0] == 0
 
 
+def test_commas_in_a_row_of_a_table_are_in_no_number() -> None:
+    """As in Stable-Baselines3's progress.csv: 49 episodes, 857 frames a second."""
+    head, rows = "episodes,time/fps,time/time_elapsed,loss", ["49,857,1,0.125", "49,1376,0,0.125"]
+    one, other = (
+        Evidence(items=[Item(("whole", "dqn.py", 7, 0), float(fps), 0, 0), Item(SITE, elapsed, 0, 0)])
+        for fps, elapsed in ((857, "1"), (1376, "0"))
+    )
+    texts = [[head, row] for row in rows]
+    number, explained = Texts(one, other).compare(texts[0], texts[1], "file progress.csv", many=False)
+    assert (number, [each.values for each in explained]) == (None, [("857", "1376"), ("1", "0")])
+    texts[1][1] = rows[1].replace("49", "48")
+    assert Texts(one, other).compare(texts[0], texts[1], "file progress.csv", many=False)[0] == 1
+
+
 def test_a_measured_number_may_be_that_of_the_process_too() -> None:
     one = Evidence(names={"process numbers": ("659",)}, items=[Item(SITE, "659", 0, 0)])
     other = Evidence(names={"process numbers": ("661",)}, items=[Item(SITE, "20", 0, 0)])

@@ -84,11 +84,16 @@ def _words_before(line: Sequence[Token], at: int) -> str:
             return text
 
 
+def commas_of(head: str) -> int:
+    """Return how many commas each row of a table with such a first line has; 0: it is none."""
+    names = head.split(",")
+    is_table = len(names) >= _LEAST_COLUMNS and not any(each[:1].isdigit() for each in names)
+    return len(names) - 1 if is_table and '"' not in head else 0
+
+
 def columns_of_measure(head: str) -> frozenset[int]:
     """Return which columns of a table with commas are called by a word of measure in its first line."""
-    names = head.split(",")
-    if len(names) < _LEAST_COLUMNS or any(each[:1].isdigit() for each in names) or '"' in head:
-        return frozenset()
+    names = head.split(",") if commas_of(head) else []
     return frozenset(at for at, name in enumerate(names) if _MEASURE.search(name.rpartition("/")[2]))
 
 

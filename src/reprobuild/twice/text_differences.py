@@ -25,6 +25,7 @@ from .line_forms import (
     by_form,
     column_of,
     columns_of_measure,
+    commas_of,
     is_layout,
     is_of_measure,
     is_told_by_time,
@@ -75,6 +76,8 @@ class Texts:
         self._told_before: set[tuple[str, ...]] = set()
         self._slots: tuple[dict[str, list[str]], ...] = ()
         self._columns: dict[tuple[SiteKey, str, int], int] = {}
+        self._commas = 0
+        """Of each row of a table, where the text is one."""
         self._measured_columns: frozenset[int] = frozenset()
         """Of a table with commas, by what its first line calls them."""
         self._found: dict[tuple[int, int, str], list[Item]] = {}
@@ -110,7 +113,8 @@ class Texts:
             each.clear()
         self._slots = tuple(by_form(lines) for lines in (one, other))
         self._grown = GrownTimes(self._faster, one, where)
-        self._measured_columns = columns_of_measure(one[0]) if one[:1] == other[:1] else frozenset()
+        head = one[0] if one[:1] == other[:1] else ""
+        self._measured_columns, self._commas = columns_of_measure(head), commas_of(head)
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, place := f"line {number + 1} of {where}")
@@ -173,7 +177,8 @@ class Texts:
 
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
-        both = [tokens(line, side) for line, side in zip(lines, self.sides, strict=True)]
+        in_table = self._commas > 0 and {line.count(",") for line in lines} == {self._commas}
+        both = [tokens(line, side, in_table=in_table) for line, side in zip(lines, self.sides, strict=True)]
         self._used_in_line.clear()
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())

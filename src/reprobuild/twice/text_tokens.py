@@ -24,15 +24,17 @@ _REST = (
     r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
 )
-_PLAIN = re.compile(_REST, re.DOTALL)
+_THOUSANDS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|"
 _NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|\w{{6,}})(?![0-9A-Za-z])")
-_TOKEN = re.compile(
-    rf"(?P<moment>{MOMENT})"
-    r"|(?P<address>\b0x[0-9a-fA-F]{6,16}\b)"
-    rf"|(?P<name>{_NAME.pattern})"
-    rf"|{_REST}",
-    re.DOTALL,
-)
+_BEFORE = rf"(?P<moment>{MOMENT})|(?P<address>\b0x[0-9a-fA-F]{{6,16}}\b)|(?P<name>{_NAME.pattern})|"
+_PATTERNS = {
+    in_table: tuple(
+        re.compile(begin + (_REST.replace(_THOUSANDS, "") if in_table else _REST), re.DOTALL)
+        for begin in (_BEFORE, "")
+    )
+    for in_table in (False, True)
+}
+"""With dates, addresses and names, and without. In a table with commas these are no part of a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,17 @@ def without_times(line: str, evidence: Evidence) -> str:
     return "".join(token.text for token in read)
 
 
-def tokens(line: str, evidence: Evidence) -> list[Token]:
-    """Return a line in pieces, each with what is known of it by this run's evidence alone."""
+def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Token]:
+    """Return a line in pieces, each with what is known of it by this run's evidence alone.
+
+    ``in_table``: it is a row of a table with commas.
+    """
     found: list[Token] = []
+    whole_pattern, plain_pattern = _PATTERNS[in_table]
     at = 0
     spans = evidence.written_in(line)
     phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
-    while match := _TOKEN.match(line, at):
+    while match := whole_pattern.match(line, at):
         if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
             key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else "pool worker 0"
             found.append(Token("drawn name", phrase[0], key))
@@ -95,7 +101,7 @@ def tokens(line: str, evidence: Evidence) -> list[Token]:
                 known = _known("name", name[0], evidence)
                 match, text = (name, name[0]) if known is not None else (match, text)
             if known is None:
-                match = _PLAIN.match(line, at)
+                match = plain_pattern.match(line, at)
                 if match is None:
                     break
                 kind, text = match.lastgroup or "", match[0]

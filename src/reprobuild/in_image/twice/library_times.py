@@ -83,15 +83,21 @@ def _catboost(module: Any) -> None:
     def trained(self: Any, *arguments: Any, **named: Any) -> Any:
         result = train(self, *arguments, **named)
         # Where there is none, or it is not as it should be, all that it holds counts.
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+        with contextlib.suppress(AttributeError, KeyError, TypeError):
             drawn_names.add("drawn names", self.get_metadata()["model_guid"])
-            folder = self.get_params().get("train_dir") or "catboost_info"
-            for name in sorted(os.listdir(f"{folder}/tmp")):  # noqa: PTH208, S108 -- pathlib is slow to import; it is in that folder
-                drawn_names.add("drawn names", name.split(".")[-2])
-            _read(folder)
+        folder = self.get_params().get("train_dir") or "catboost_info"
+        for note in (_names, _read):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                note(folder)
         return result
 
     module.CatBoost._train = trained
+
+
+def _names(folder: str) -> None:
+    """Note the names of temporary files that a training leaves."""
+    for name in sorted(os.listdir(f"{folder}/tmp")):  # noqa: PTH208, S108 -- pathlib is slow to import; it is in that folder
+        drawn_names.add("drawn names", name.rpartition(".")[0].rpartition(".")[2])
 
 
 def _read(folder: str) -> None:
