@@ -85,7 +85,7 @@ def _words_before(line: Sequence[Token], at: int) -> str:
 
 
 def commas_of(head: str) -> int:
-    """Return how many commas each row of a table with such a first line has; 0: it is none."""
+    """Return how many commas each row of a table with such a first line has; 0 of another text."""
     names = head.split(",")
     is_table = len(names) >= _LEAST_COLUMNS and not any(each[:1].isdigit() for each in names)
     return len(names) - 1 if is_table and '"' not in head else 0
