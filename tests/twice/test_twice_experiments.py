@@ -224,6 +224,8 @@ def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
     )
     drawn = candidate("entropy", "random.SystemRandom.getrandbits", 4)
     assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
+    # And the seed before what is drawn then, which differs for its sake.
+    assert next(each.candidates for each in suspects(supposed(DRAW, seed))) == (seed,)
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,12 @@ def suspects(cause: Cause) -> list[Suspect]:
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
+    has_given = any(map(_is_given, found))
     return sorted(
         found,
         key=lambda each: (
             _seldom(each),
-            _is_given(each),
+            2 if has_given and _only_draws(each) else int(_is_given(each)),
             not _is_without_seed(each),
             _is_printed(each),
             each.remedy not in known_causes.SPECIAL,
@@ -180,6 +181,12 @@ def _seldom(suspect: Suspect) -> bool:
 def _is_given(suspect: Suspect) -> bool:
     """Return whether it is a seed that comes from elsewhere: where that is comes before it."""
     return any(is_seed(each) and not is_unseeded(each) for each in suspect.candidates)
+
+
+def _only_draws(suspect: Suspect) -> bool:
+    """Return whether all that it would prove draws: after the seed that differs, where there is one."""
+    plain = [each.kind == "draw" and not is_seed(each) for each in suspect.candidates]
+    return bool(plain) and (all(plain) or suspect.pins == (_DRAWS,))
 
 
 def _is_without_seed(suspect: Suspect) -> bool:
