@@ -211,7 +211,7 @@ class BaseEstimator:
         self.random_state = random_state
 
     def fit(self):
-        return random.Random.random(random._inst) if self.random_state else random.random()
+        return random.random()
 
 
 def clone(estimator):
@@ -263,4 +263,5 @@ def test_what_draws_later_for_want_of_a_seed_is_told_where_it_was_made(tmp_path:
         for each in records
         if each.get("k") == "source" and each["kind"] in ("draw", "entropy")
     ]
-    assert told == [("draw", made), ("draw", made), ("entropy", made + 2)]
+    fitted = 2 + 1 + lines.index("    estimator.fit()")
+    assert told == [("draw", made), ("draw", made), ("draw", fitted), ("entropy", made + 2)]

@@ -74,8 +74,10 @@ def test_times_in_the_lines_of_catboost() -> None:
     module: Any = Library()
     library_times._catboost(module)
     out = Stream()
-    for _ in range(2):  # its library keeps no reference to what it is given
-        module._set_logger(out, out)
+    module._set_logger(out, out)
+    first = module.streams[0]
+    module._set_logger(out, out)
+    assert module.streams[0] is first  # it is kept: the library has its address, and no reference
     line = "0:\tlearn: 0.6030\tbest: 0.6030 (0)\ttotal: 48.8ms\tremaining: 1m 23s\n"
     module.streams[0].write(line)
     assert out.text == line

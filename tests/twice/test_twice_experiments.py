@@ -51,7 +51,11 @@ class Runs:
     each_draw: bool = False
     """Whether it repeats only where a generator is seeded before each draw."""
 
+    unsure: list[tuple[Candidate, ...]] = field(default_factory=list)
+    """What was tried that may be only printed."""
+
     def tried(self, suspect: Suspect) -> Trial | None:
+        self.unsure += [] if suspect.sure else [suspect.candidates]
         lines = {line for _, line, _ in suspect.pins}
         if lines & self.broken:
             return None
@@ -210,6 +214,12 @@ def test_a_generator_without_a_seed_is_tried_before_what_draws_from_a_seeded_one
     assert proven.remedy.remedy.startswith("give it one")
 
 
+def test_generators_without_seeds_are_shared_by_no_threads() -> None:
+    made = tuple(candidate("draw", "numpy.random.default_rng", line) for line in (3, 4))
+    found = confirmed(supposed(*made), Runs({3, 4}, drawn=True), 4)
+    assert (found.candidates, found.remedy) == (made, known_causes.of_source("draw", made[0].name))
+
+
 def test_a_space_of_gymnasium_has_a_generator_of_its_own() -> None:
     """Seeding the modules' generators changes nothing of it, and no threads share it."""
     space = candidate("draw", "gymnasium.spaces.Discrete.sample", 5)
@@ -226,6 +236,16 @@ def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
     assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
     # And the seed before what is drawn then, which differs for its sake.
     assert next(each.candidates for each in suspects(supposed(DRAW, seed))) == (seed,)
+
+
+def test_of_what_is_mostly_printed_nothing_is_proven_in_part() -> None:
+    text = "log.info('took %.1f', time.time() - t0)"
+    printed = tuple(replace(each, place=replace(each.place, text=text)) for each in CLOCKS)
+    runs = Runs({99})
+    confirmed(supposed(DRAW, UUID, *printed), runs, 9)
+    assert runs.unsure == [printed, (UUID,)]
+    confirmed(supposed(*CLOCKS), runs, 9)
+    assert len(runs.unsure) == 2
 
 
 @pytest.mark.parametrize(

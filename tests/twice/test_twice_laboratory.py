@@ -83,6 +83,27 @@ def test_what_parts_at_first_may_repeat_while_something_else_does_not(tmp_path: 
     assert not laboratory(tmp_path, as_it_is="34333", pinned="1").first_parts_still()
 
 
+def test_the_same_settings_are_run_once(tmp_path: Path) -> None:
+    place = laboratory(tmp_path, as_it_is="345678", pinned="1112")
+    assert place.tried(UNFAITHFUL) == Trial("a clock frozen", repeats=False)
+    assert place.tried(replace(UNFAITHFUL, what="the same by another name")) == place.tried(UNFAITHFUL)
+    other = replace(UNFAITHFUL, pins=(("clock", 2, "a.py"),))
+    assert place.tried(other) == Trial("a clock frozen", repeats=True)  # all its runs are 2
+
+
+def test_what_is_only_printed_says_nothing_of_what_parts_besides(tmp_path: Path) -> None:
+    place = laboratory(tmp_path, as_it_is="345678", pinned="aAaA")
+    found = place.tried(replace(FAITHFUL, sure=False))
+    assert found is not None
+    assert (found.left, place.in_part) == (("standard error",), [])
+
+
+def test_the_control_of_a_proof_comes_after_it(tmp_path: Path) -> None:
+    """A program that has come to repeat meanwhile proves nothing."""
+    place = laboratory(tmp_path, as_it_is="34567833333333333", pinned="1")
+    assert [place.parts_still() for _ in range(3)] == [True, True, False]
+
+
 TWO_CAUSES = """
 import os, random, sys
 print("loss", random.Random(os.urandom(9)).random())

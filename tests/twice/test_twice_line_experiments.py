@@ -167,10 +167,6 @@ def test_an_order_that_addresses_decide_comes_in_at_the_first_line_that_cannot_b
     cause = confirmed_line(None, Lines([walks], kept_none=2, addresses=True), 4)
     assert cause is not None
     assert cause.remedy is known_causes.SET
-    before = replace(cause, candidates=(), proven=False, trials=(Trial(ADDRESSES.what, repeats=False),))
-    again = confirmed_line(before, Lines([walks], kept_none=2, addresses=True), 4)
-    assert again is not None
-    assert not again.proven  # it was tried already, with the lines that walk through sets
 
 
 def test_what_parts_first_has_a_cause_of_its_own() -> None:

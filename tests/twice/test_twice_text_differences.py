@@ -339,6 +339,12 @@ def test_a_bar_that_fills_a_line_is_as_long_as_the_numbers_beside_it_leave() -> 
         assert Texts(one, other).compare(lines[:1], [wrong], "standard output", many=False)[0] == 0
 
 
+def test_a_bar_of_the_same_length_that_shows_something_else_is_a_result() -> None:
+    one, other = (Evidence(items=[Item(SITE, text, 0, 0)]) for text in ("1139.42", "1139.57"))
+    lines = ["━━━╸ 1139.42it/s", "━━╸━ 1139.57it/s"]
+    assert Texts(one, other).compare(lines[:1], lines[1:], "standard output", many=False)[0] == 0
+
+
 def test_commas_in_a_row_of_a_table_are_in_no_number() -> None:
     """As in Stable-Baselines3's progress.csv: 49 episodes, 857 frames a second."""
     head, rows = "episodes,time/fps,time/time_elapsed,loss", ["49,857,1,0.125", "49,1376,0,0.125"]
@@ -350,6 +356,11 @@ def test_commas_in_a_row_of_a_table_are_in_no_number() -> None:
     number, explained = Texts(one, other).compare(texts[0], texts[1], "file progress.csv", many=False)
     assert (number, [each.values for each in explained]) == (None, [("857", "1376"), ("1", "0")])
     texts[1][1] = rows[1].replace("49", "48")
+    counted = [
+        ["a, b, c", f"at 1,{number}, 2"] for number in ("234", "235")
+    ]  # no table: a result of four digits
+    sides = (Evidence(items=[Item(SITE, number, 0, 0)]) for number in ("234", "235"))
+    assert Texts(*sides).compare(counted[0], counted[1], "standard output", many=False)[0] == 1
     assert Texts(one, other).compare(texts[0], texts[1], "file progress.csv", many=False)[0] == 1
 
 

@@ -8,7 +8,7 @@ from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.faster_clocks import FasterRun
 from reprobuild.twice.text_differences import Texts
-from reprobuild.twice.timed_lines import OF_LIBRARIES, TIMED, Side, without_timed
+from reprobuild.twice.timed_lines import OF_LIBRARY, TIMED, Side, without_libraries_lines, without_timed
 
 WHERE = "standard output"
 NOON = 1927627200.0
@@ -83,15 +83,35 @@ def test_a_result_beside_them_counts() -> None:
     assert number == 1
 
 
-def test_a_library_s_line_that_tells_how_fast_it_was_is_no_result() -> None:
-    line = f"[WARNING|trainer_utils.py:323] 2031-01-31 12:00:01,123 >> {OF_LIBRARIES[0]}"
-    one, other = (["begin", line, "loss 0.5"], Evidence()), (["begin", "loss 0.5"], Evidence())
-    assert without_timed(one, other, (), WHERE) == (other[0], other[0], [(line, "")])
-    assert without_timed(one, one, (), WHERE) == (one[0], one[0], [])
-    later = ["begin", "loss 0.5", line], Evidence()
-    assert without_timed(one, later, (), WHERE) == (other[0], other[0], [(line, line)])
-    wrong = ["begin", "loss 0.6"], Evidence()
+FAST = "mtime may not be reliable on this filesystem, falling back to numerical ordering"
+
+
+@pytest.mark.parametrize(
+    "begin", ["", "[transformers] ", "[WARNING|trainer_utils.py:323] 2031-01-31 12:00:01,123 >> "]
+)
+def test_a_library_s_line_that_tells_how_fast_it_was_is_no_result(begin: str) -> None:
+    line, rest = begin + FAST, ["begin", "loss 0.5"]
+    for one, other in ((["begin", line, "loss 0.5"], rest), ([*rest, line], [line, *rest])):
+        left, right, told = without_libraries_lines(one, other)
+        assert left == right == rest
+        assert told == [(line, line if line in other else "")]
+        number, found = Texts(Evidence(), Evidence()).compare(one, other, WHERE, many=False)
+        assert (number, [each.kind for each in found]) == (None, [OF_LIBRARY])
+    assert without_libraries_lines(rest, rest) == (rest, rest, [])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [f"loss 0.51 {FAST}", f"{FAST}: 0.5", f"\r 56%| 67/120 [00:02<00:01, loss=0.7][transformers] {FAST}"],
+)
+def test_a_line_of_that_kind_with_anything_beside_is_a_result(line: str) -> None:
+    lines = ["begin", line, "loss 0.5"]
+    assert Texts(Evidence(), Evidence()).compare(lines, ["begin", "loss 0.5"], WHERE, many=False)[0] == 1
+
+
+def test_the_lines_of_a_difference_are_those_that_differ() -> None:
+    """And not the lines of that number among all."""
     texts = Texts(Evidence(), Evidence())
-    assert texts.compare(one[0], wrong[0], WHERE, many=False)[0] == 1
-    assert texts.apart == ("loss 0.5", "loss 0.6")  # and not the lines of that number in the whole
-    assert without_timed((["begin", f"{line}: 0.5"], Evidence()), other, (), WHERE)[2] == []
+    one, other = ["begin", FAST, "loss 0.5"], ["begin", "loss 0.6"]
+    assert texts.compare(one, other, WHERE, many=False)[0] == 1
+    assert texts.apart == ("loss 0.5", "loss 0.6")

@@ -222,8 +222,9 @@ def _of_draws(drawn: tuple[Candidate, ...], *, each_time: bool = False) -> Suspe
     return Suspect(what, pins, drawn, known_causes.SOURCES["draw"], faithful=not each_time)
 
 
+ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)
 _OF_HINTS = (
-    (known_causes.SET, "the same addresses in each run", "addresses"),
+    (known_causes.SET, ADDRESSES.what, "addresses"),
     (known_causes.BATCHES, "batches in the order in which they were asked for", "batches"),
     (known_causes.TIMER, "no timer that interrupts it", "timers"),
     (known_causes.TRIALS, "one trial at a time", "trials"),
@@ -236,7 +237,6 @@ _OF_HINTS = (
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
     (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
 )
-ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)
 _LIKELIEST = (
     *(known_causes.SHARED_GENERATOR, known_causes.FULL, known_causes.CONNECTED),
     *(known_causes.THREADS, known_causes.FIRST),
@@ -296,7 +296,9 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
     """
     trials: list[Trial] = []
     for suspect in suspects(cause)[:most]:
-        trial = laboratory.tried(suspect)
+        # One that is mostly only printed says nothing of what parts besides.
+        only_printed = _seldom(suspect) or _is_printed(suspect)
+        trial = laboratory.tried(replace(suspect, sure=False) if only_printed else suspect)
         if trial is None or not (trial.repeats or trial.left or suspect.faithful):
             continue
         trials.append(trial)

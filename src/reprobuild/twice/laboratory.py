@@ -58,9 +58,22 @@ class ProgramLaboratory:
     _faster: Sequence[FasterRun] | None = None
     """What runs with faster clocks wrote; None: the verdict needed none, as the operations parted."""
     _controls: list[ProgramRun] = field(default_factory=list)
+    _tried: dict[tuple[tuple[str, str], ...], Trial | None] = field(default_factory=dict)
 
     def tried(self, suspect: Suspect) -> Trial | None:
-        """Return what comes of runs with a suspect pinned; None: it cannot be tried, as it ends otherwise."""
+        """Return what comes of runs with a suspect pinned; None: it cannot be tried, as it ends otherwise.
+
+        With the same settings as before it is not run again.
+        """
+        key = tuple(sorted(suspect.settings.items()))
+        if key not in self._tried:
+            self._tried[key] = self._try(suspect)
+        trial = self._tried[key]
+        if trial is not None and trial.left and suspect.sure:
+            self.in_part.append((suspect, trial))
+        return trial
+
+    def _try(self, suspect: Suspect) -> Trial | None:
         self.say(f"an experiment: with {suspect.what}")
         groups: list[list[ProgramRun]] = []
         left: set[str] = set()
@@ -84,10 +97,7 @@ class ProgramLaboratory:
         if len(groups) > 1:
             alike = most >= ALIKE and self._no_two_are_equal()
             return Trial(suspect.what, repeats=alike, equal=(most, number) if alike else (0, 0))
-        trial = Trial(suspect.what, repeats=not left, left=tuple(sorted(left)))
-        if left and suspect.sure:
-            self.in_part.append((suspect, trial))
-        return trial
+        return Trial(suspect.what, repeats=not left, left=tuple(sorted(left)))
 
     @property
     def _quick(self) -> bool:
@@ -110,7 +120,9 @@ class ProgramLaboratory:
 
     def parts_still(self) -> bool:
         """Return whether the program as it is parts from its first run again, in one of a few tries."""
-        return any(self._places(self.found.runs[0], one) for one in self._as_it_is(5 if self._quick else 2))
+        # Runs after the experiment: what they do may have changed meanwhile.
+        first = self.found.runs[0]
+        return any(self._places(first, self._control()) for _ in range(5 if self._quick else 2))
 
     def first_parts_still(self) -> bool:
         """Return whether what the runs part at first differs in each of a few runs as the program is."""
@@ -123,10 +135,14 @@ class ProgramLaboratory:
     def _as_it_is(self, count: int) -> Iterator[ProgramRun]:
         """Yield so many runs of the program as it is, each made as it is asked for first."""
         for number in range(count):
-            if number == len(self._controls):
-                self.say("the experiments' control: a run as it is")
-                self._controls.append(run_once(self.run, recorder_settings(self.how), self.how, self.scratch))
-            yield self._controls[number]
+            yield self._controls[number] if number < len(self._controls) else self._control()
+
+    def _control(self) -> ProgramRun:
+        self.say("the experiments' control: a run as it is")
+        one = run_once(self.run, recorder_settings(self.how), self.how, self.scratch)
+        if len(self._controls) < MOST_RUNS:
+            self._controls.append(one)
+        return one
 
     def followed(self) -> FollowedLines:
         """Return what two runs with a trace of lines tell, which part."""

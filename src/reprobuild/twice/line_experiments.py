@@ -98,9 +98,7 @@ def _by_addresses(
     tried = [each.place for each, _ in trials if each is not None]
     untried = [each for each in found if each.sure and each.place not in tried]
     untried = [each for each in untried if not any(map(_is_seldom, _at(each, known)))]
-    if not untried or any(trial.what == ADDRESSES.what for trial in (cause.trials if cause else ())):
-        return None
-    trial = laboratory.tried(ADDRESSES)
+    trial = laboratory.tried(ADDRESSES) if untried else None
     if trial is None or not trial.repeats or not laboratory.parts_still():
         return None
     told = [*(each for _, each in trials), trial]
@@ -130,14 +128,13 @@ def _try(
         it = "them" if len(divergence.names) > 1 else "it"
         what = f"{told} as one run had {it} after {divergence.given_place}"
         candidates, remedy = (_candidate(divergence, known),), _remedy(divergence, known)
-        suspect = Suspect(
-            what, (), candidates, remedy, variables=settings, sure=divergence.sure or not comes_later
-        )
+        sure = divergence.sure or not comes_later
+        suspect = Suspect(what, (), candidates, remedy, variables=settings, sure=sure)
         trial = laboratory.tried(suspect)
         if trial is None:
             continue
         trials.append((divergence, trial))
-        if comes_later and not divergence.sure:
+        if not sure:
             continue
         if trial.repeats and laboratory.parts_still():
             return _with(cause, candidates, [each for _, each in trials], remedy), trials

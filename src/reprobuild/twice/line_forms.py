@@ -18,8 +18,8 @@ UNITS = frozenset(
 """Words that change with the size of a duration or a speed."""
 BAR = frozenset("█▉▊▋▌▍▎▏#")
 """Characters of a progress bar, whose length changes with the digits of the speed beside it."""
-FILLING = frozenset("━╸╺")
-"""Characters of a bar that fills what the numbers beside it leave of a line, as Rich draws it."""
+FILLING = "━"
+"""What a bar is made of that fills what the numbers beside it leave of a line, as Rich draws it."""
 _LEAST_COLUMNS = 3
 _MOST_ROWS = 200
 _MOST_PAIRS = 1_000_000

@@ -200,10 +200,10 @@ def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
                 "from outside" if cause.proven else "candidate",
                 f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
             )
-    telling = [each for each in cause.trials if each.repeats] or [each for each in cause.trials if each.left]
+    proof = [each for each in cause.trials if each.repeats]
+    proof = proof or [each for each in cause.trials if each.left][-1:]
     for trial in cause.trials:
-        last = cause.proven and trial.left and trial is telling[-1]
-        proven = bool(last) or (cause.proven and trial.repeats)
+        proven = cause.proven and trial in proof
         yield "experiment", f"with {trial.what}, {_outcome(trial, proven=proven)}"
     if not cause.proven and (cause.candidates or cause.kind == "race" or cause.remedy is RANDOM):
         return  # what may be it has neither

@@ -44,7 +44,7 @@ from .text_tokens import (
     tokens,
     without_times,
 )
-from .timed_lines import TIMED, without_timed
+from .timed_lines import OF_LIBRARY, TIMED, without_libraries_lines, without_timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,11 @@ class Texts:
         self.apart = None
         if list(one) == list(other):
             return None, []
-        given, sides = (one, other), ((one, self.sides[0]), (other, self.sides[1]))
-        one, other, timed = without_timed(*sides, self._faster, where)
-        found = [TextDifference(where, (a[:160], b[:160]), TIMED) for a, b in timed]
+        given = one, other
+        one, other, of_libraries = without_libraries_lines(one, other)
+        one, other, timed = without_timed((one, self.sides[0]), (other, self.sides[1]), self._faster, where)
+        kinds = ((of_libraries, OF_LIBRARY), (timed, TIMED))
+        found = [TextDifference(where, (a[:160], b[:160]), kind) for each, kind in kinds for a, b in each]
         pairs = list(zip(one, other, strict=False))
         if many and len(one) == len(other):
             pairs = self._matched(one, other)
@@ -178,6 +180,7 @@ class Texts:
     def _pair(self, lines: tuple[str, str], where: str, *, redrawn: bool) -> list[TextDifference] | None:
         """Return the differences of two lines without carriage returns in them."""
         in_table = self._commas > 0 and {line.count(",") for line in lines} == {self._commas}
+        in_table = in_table and not any(", " in line for line in lines)  # of words, with commas in numbers
         both = [tokens(line, side, in_table=in_table) for line, side in zip(lines, self.sides, strict=True)]
         self._used_in_line.clear()
         found: list[TextDifference] = []
@@ -207,12 +210,10 @@ class Texts:
                     measured[1].add(j)
             if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:
                 loose += [(side, at) for side, each in enumerate(rest) for at in each]
-        as_wide = len(lines[0]) == len(lines[1])
-        fits = all(
-            _goes_with(both[side], at, measured[side], redrawn=redrawn)
-            or (as_wide and both[side][at].text in FILLING)
-            for side, at in loose
-        )
+        filling = [(side, at) for side, at in loose if both[side][at].text == FILLING]
+        if len(lines[0]) == len(lines[1]) and len({side for side, _ in filling}) == 1:
+            loose = [each for each in loose if each not in filling]
+        fits = all(_goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
         return found if found and fits else None
 
     def _explained(

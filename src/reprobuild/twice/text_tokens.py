@@ -19,22 +19,21 @@ LASTING = r"(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:])"
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TEMPORARY = 8
 """Characters that tempfile draws."""
-_REST = (
-    rf"(?P<lasting>{LASTING})"
-    r"|(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
-    r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
-)
-_THOUSANDS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|"
+_NUMBERS = (r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+"""With commas between thousands, and without."""
+_REST = r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
 _NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|\w{{6,}})(?![0-9A-Za-z])")
 _BEFORE = rf"(?P<moment>{MOMENT})|(?P<address>\b0x[0-9a-fA-F]{{6,16}}\b)|(?P<name>{_NAME.pattern})|"
 _PATTERNS = {
     in_table: tuple(
-        re.compile(begin + (_REST.replace(_THOUSANDS, "") if in_table else _REST), re.DOTALL)
+        re.compile(
+            rf"{begin}(?P<lasting>{LASTING})|(?P<number>{'|'.join(_NUMBERS[in_table:])}){_REST}", re.DOTALL
+        )
         for begin in (_BEFORE, "")
     )
     for in_table in (False, True)
 }
-"""With dates, addresses and names, and without. In a table with commas these are no part of a number."""
+"""With dates, addresses and names, and without; in a table with commas these are no part of a number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ dates and drawn names of the run: time chooses among lines that are the same.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,41 +15,40 @@ from .evidence import MAYBE, Evidence
 from .faster_clocks import FasterRun, shape_of
 from .text_tokens import tokens
 
-TIMED = "which lines were written as time passed"
-OF_LIBRARIES = (
-    # transformers, where all of a training's checkpoints were saved within a second:
+TIMED = "which lines were written as time passed, as runs with faster clocks show"
+OF_LIBRARY = "a line that a library writes if something was fast"
+_OF_LIBRARIES = re.compile(
+    # transformers, where all of a training's checkpoints were saved within a second, as its loggers write it:
     # https://github.com/huggingface/transformers/blob/main/src/transformers/trainer_utils.py
-    "mtime may not be reliable on this filesystem, falling back to numerical ordering",
+    r"(?:\[transformers\] |\[[A-Z]+\|trainer_utils\.py:\d+\] [\d-]{10} [\d:,]{8,12} >> )?"
+    r"mtime may not be reliable on this filesystem, falling back to numerical ordering"
 )
-"""How lines end that libraries write if something was fast."""
+"""Such lines as a whole: one with anything else beside is a result."""
 Side = tuple[Sequence[str], Evidence]
 """The lines of a run, and what is known of it."""
+
+
+def without_libraries_lines(
+    one: Sequence[str], other: Sequence[str]
+) -> tuple[list[str], list[str], list[tuple[str, str]]]:
+    """Return the lines of two runs without those of libraries that tell how fast it was, and the first."""
+    told = [[line for line in lines if _OF_LIBRARIES.fullmatch(line)] for lines in (one, other)]
+    left, right = ([line for line in lines if not _OF_LIBRARIES.fullmatch(line)] for lines in (one, other))
+    return left, right, [("".join(told[0][:1]), "".join(told[1][:1]))] if any(told) else []
 
 
 def without_timed(
     one: Side, other: Side, faster: Sequence[FasterRun], where: str
 ) -> tuple[list[str], list[str], list[tuple[str, str]]]:
     """Return the lines of two runs without those, and the first of each kind that was left out."""
-    told = [
-        [(at, line) for at, line in enumerate(lines) if line.endswith(OF_LIBRARIES)]
-        for lines, _ in (one, other)
-    ]
-    shown = []
-    if [at for at, _ in told[0]] != [at for at, _ in told[1]]:
-        first, second = ("".join(line for _, line in each[:1]) for each in told)
-        shown.append((first, second))
-        one, other = (
-            ([line for line in lines if not line.endswith(OF_LIBRARIES)], evidence)
-            for lines, evidence in (one, other)
-        )
     if not faster:
-        return list(one[0]), list(other[0]), shown
+        return list(one[0]), list(other[0]), []
     sides = (one, other)
     counts = [Counter(lines) for lines, _ in sides]
     differ = {shape_of(line) for line in (counts[0] - counts[1]) + (counts[1] - counts[0])}
     timed = {shape for shape in differ if _is_timed(shape, sides, faster, where)}
     left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in sides]
-    shown += [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
+    shown = [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
     return left[0], left[1], shown
 
 

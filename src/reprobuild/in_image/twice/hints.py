@@ -61,10 +61,15 @@ _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered":
 """Which argument is the function that other threads then run."""
 _TASKS = ("create_task", "ensure_future", "gather", "start_soon")
 _FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
-_DRAWS = (
+DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
+    "normalvariate",
+)
+"""Methods of Python's generators that programs mostly call."""
+_DRAWS = (
+    *DRAWS,
     *("normal", "integers", "permutation", "permuted", "standard_normal", "exponential", "poisson"),
-    *("rand", "randn", "binomial", "normalvariate"),
+    *("rand", "randn", "binomial"),
 )
 _SORTING = ("sorted", "len", "sum", "min", "max", "any", "all", "set", "frozenset")
 

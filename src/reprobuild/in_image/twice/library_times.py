@@ -68,7 +68,10 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400
 
 
 def _catboost(module: Any) -> None:
-    """https://github.com/catboost/catboost/blob/master/catboost/libs/logging/profile_info.cpp"""
+    """Follow the times in its log and in the files of a training, and the id that it draws for a model.
+
+    https://github.com/catboost/catboost/blob/master/catboost/libs/logging/profile_info.cpp
+    """
     inner = module._set_logger
     kept: dict[int, _Stream] = {}  # the library keeps an address of its streams, and no reference
 
@@ -82,7 +85,7 @@ def _catboost(module: Any) -> None:
     @functools.wraps(train)
     def trained(self: Any, *arguments: Any, **named: Any) -> Any:
         result = train(self, *arguments, **named)
-        # Where there is none, or it is not as it should be, all that it holds counts.
+        # Where a file is missing or has another form, nothing is known of it: all that it holds is a result.
         with contextlib.suppress(AttributeError, KeyError, TypeError):
             drawn_names.add("drawn names", self.get_metadata()["model_guid"])
         folder = self.get_params().get("train_dir") or "catboost_info"

@@ -215,7 +215,9 @@ class Frame:
                 self._drawn = states
             elif event == "return":
                 if self._statement is not None:
+                    began, line = values.looked_at[0], self._statement.line
                     self._ended(frame, frame.f_locals, {}, values.generators(), value)
+                    self._lines.charge(self._where[0], line, began)
                 self._lines.ended(frame, self)
         except Exception as error:  # noqa: BLE001 -- the program must not fail because of the recorder
             warn(f"a line of {self._where[0]} is not traced", error)
@@ -234,7 +236,9 @@ class Frame:
         names = frame.f_locals
         given = {name: names[name] for name in code.co_varnames[: _parameters(code)] if name in names}
         if given:
+            began = values.looked_at[0]
             self._record("call", (code.co_firstlineno,) * 2, self._lines.number(), given, {})
+            self._lines.charge(code.co_filename, -code.co_firstlineno, began)
 
     def _begins(
         self, found: Statement, frame: Any, names: Any, known: dict[tuple[str, ...], tuple[str, Any]]

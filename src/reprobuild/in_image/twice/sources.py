@@ -43,8 +43,8 @@ CLOCKS = (
     ),
 )
 DRAWS = (
-    *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
-    *("normalvariate", "getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
+    *hints.DRAWS,
+    *("getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
 )
 
 
