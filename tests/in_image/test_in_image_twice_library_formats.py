@@ -65,6 +65,38 @@ def test_the_lines_belong_to_the_bytes_of_the_file(tmp_path: Path, monkeypatch: 
     assert len(list(records.iterdir())) == 1
 
 
+def told(lines: list[str]) -> list[str]:
+    return list(library_formats._told(iter(lines), hashlib))
+
+
+def test_a_long_text_is_told_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number of a long list of times stands in a line of its own, whatever the lengths of the others."""
+    monkeypatch.setattr(library_formats, "LONGEST", 40)
+    one = told([f"'log': b'{[0.12, 0.1234567, 12.5, 7.0]!r}\\n{{\"loss\": 0.5}}'"])
+    other = told([f"'log': b'{[0.1234567, 0.12, 12.5, 7.0]!r}\\n{{\"loss\": 0.5}}'"])
+    assert [a == b for a, b in zip(one, other, strict=True)] == [False, False, True, True, True]
+    assert told(["x" * 41]) != told(["x" * 40 + "y"])
+    assert told(["a, b" * 20]) != told(["a, b" * 19 + "a", ", b"])
+
+
+def test_of_many_lines_those_that_come_last_are_told_by_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MOST_LINES", 5), ("BLOCK", 3), ("MOST_VALUES", 20)):
+        monkeypatch.setattr(library_formats, name, value)
+    lines = [f"{at}" for at in range(13)]
+    assert told(lines)[:5] == lines[:5]
+    assert len(told(lines)) == 5 + 2 + 1
+    assert not any(map(str.isdigit, "".join(line.partition(": ")[2] for line in told(lines)[5:])))
+    found = {tuple(told([*lines[:at], "other", *lines[at + 1 :]])) for at in range(13)}
+    assert len({*found, tuple(told(lines)), tuple(told(lines[:-1])), tuple(told([*lines, ""]))}) == 16
+    with pytest.raises(OverflowError):
+        told([f"{at}" for at in range(23)])
+
+
+def test_bytes_that_are_text_are_shown_as_text() -> None:
+    assert library_formats._shown(b'{"seconds": 0.5}') == "b'{\"seconds\": 0.5}'"
+    assert library_formats._shown(b"\x000.5") == "x'00302e35'"
+
+
 def need(library: str) -> None:
     """Skip the test where the Python with torch lacks a library; in CI fail it."""
     need_torch()

@@ -128,7 +128,71 @@ def test_a_line_is_found_by_its_form_and_its_turn() -> None:
     assert grown.are_times(("0.3", "0.4"), (one[2], other + " now")) is None
     assert GrownTimes(found, one, "standard error").are_times(("0.3", "0.4"), (one[2], other)) is None
     fewer = [FasterRun(run.times, {"standard output": run.texts["standard output"][1:]}) for run in found]
+    assert GrownTimes(fewer, one, "standard output").are_times(
+        ("0.3", "0.4"), (one[2], other)
+    )  # by its numbers
+    other = "epoch 3 loss 0.72 took 0.4 s"
     assert GrownTimes(fewer, one, "standard output").are_times(("0.3", "0.4"), (one[2], other)) is None
+
+
+def many(*lines: str) -> str:
+    return "\n".join(lines)
+
+
+def test_decimals_with_an_exponent_are_no_drawn_name() -> None:
+    one, other = "best: 5.256626984191826e-05", "best: 5.309472031512996e-05"
+    runs = faster("best: 0.005212502", "best: 0.05309472")
+    pair = (one.split()[1], other.split()[1])
+    assert GrownTimes(runs, [one], "standard output").are_times(pair, (one, other))
+
+
+def test_a_line_of_another_worker_is_found_by_the_numbers_that_are_equal() -> None:
+    one = ["fold 0 auc 0.71 took 0.1 s", "fold 1 auc 0.69 took 0.4 s"]
+    runs = faster(
+        many("fold 1 auc 0.69 took 31.2 s", "fold 0 auc 0.71 took 12.0 s"),
+        many("fold 1 auc 0.69 took 312.5 s", "fold 0 auc 0.71 took 100.7 s"),
+    )
+    grown = GrownTimes(runs, one, "standard output")
+    assert grown.are_times(("0.1", "0.2"), (one[0], "fold 0 auc 0.71 took 0.2 s"))
+    assert not grown.are_times(("0.71", "0.72"), (one[0], "fold 0 auc 0.72 took 0.1 s"))
+
+
+def test_a_unit_changes_with_the_size_of_a_time() -> None:
+    one, other = "[CV 1/3] score=0.97 total time=   0.1s", "[CV 1/3] score=0.97 total time=   0.2s"
+    runs = faster("[CV 1/3] score=0.97 total time=  13.3s", "[CV 1/3] score=0.97 total time= 1.8min")
+    assert GrownTimes(runs, [one], "standard output").are_times(("0.1", "0.2"), (one, other))
+    runs = faster("[CV 1/3] score=0.97 total time=  13.3s", "[CV 1/3] score=0.97 total time= 1.8 m")
+    assert GrownTimes(runs, [one], "standard output").are_times(("0.1", "0.2"), (one, other)) is None
+
+
+DEVIATIONS = [(0.0987, 0.168, 1.10), (0.0102, 0.798, 6.10), (0.0021, 0.305, 4.90), (0.0051, 0.497, 3.67)]
+"""Of times of a few folds, in a run as it is and with faster clocks: the first began slowly."""
+
+
+@pytest.mark.parametrize("form", ["svc {}: {} +- {} s", "{},{},{}"])
+def test_a_deviation_of_times_is_known_by_those_in_its_column(form: str) -> None:
+    head = [] if "svc" in form else ["C,score,std_fit_time"]
+    one, *runs = (
+        many(*head, *(form.format(at, 0.9 + at / 100, each[run]) for at, each in enumerate(DEVIATIONS)))
+        for run in range(3)
+    )
+    lines = one.split("\n")
+    first = lines[len(head)]
+    grown = GrownTimes(faster(*runs), lines, "standard output")
+    assert grown.are_times(("0.0987", "0.0870"), (first, first.replace("0.0987", "0.0870")))
+    assert not is_time(("0.0987", "0.0870"), [(100, "0.168"), (1000, "1.10")])
+    assert not grown.are_times(("0.9", "0.8"), (first, first.replace("0.9,", "0.8,").replace("0.9 ", "0.8 ")))
+
+
+def test_a_result_in_a_column_of_times_counts() -> None:
+    """As in a table with a row for each measure."""
+    rows = [("0.1021", "9.87", "101.2"), ("0.2104", "22.1", "201.9"), ("0.1523", "15.9", "160.1")]
+    rows.append(("0.9731", "0.9735", "0.9702"))
+    one, *runs = (many(*(f'"value": {each[run]},' for each in rows)) for run in range(3))
+    lines = one.split("\n")
+    grown = GrownTimes(faster(*runs), lines, "standard output")
+    assert grown.are_times(("0.1021", "0.1117"), (lines[0], lines[0].replace("0.1021", "0.1117")))
+    assert not grown.are_times(("0.9731", "0.9744"), (lines[3], lines[3].replace("0.9731", "0.9744")))
 
 
 def test_a_drawn_name_does_not_hide_what_stands_beside_it() -> None:

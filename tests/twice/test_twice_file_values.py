@@ -270,3 +270,30 @@ def test_what_unpacks_to_a_gigabyte_is_not_unpacked() -> None:
     found = value_lines(packed, ONE.evidence)
     assert found is not None
     assert not any(line.startswith("gzip") for line in found)
+
+
+def flat_text(text: bytes, padding: int | None = None) -> bytes:
+    """Return a text as FlatBuffers has it: with its length, a zero, and zeros up to a multiple of four."""
+    size = len(text).to_bytes(4, "little")
+    return size + text + b"\0" * (4 - len(text) % 4 if padding is None else padding)
+
+
+def test_a_text_of_another_length_leaves_what_is_around_it() -> None:
+    """As the id of a model of CatBoost's, which has a digit less at times."""
+    before, after = b"CBM1\x90\x01\x02\x03", b"\xff\xfe\xfd\xfc weights"
+    ids = [b"999594fb-70857d1d-e148d046-82051a8a", b"999594fb-70857d1d-e148d046-2051a8a"]
+    one, other = (value_lines(before + flat_text(each) + after, Evidence()) for each in ids)
+    assert one
+    assert other
+    assert [(a, b) for a, b in zip(one, other, strict=True) if a != b] == [
+        tuple(f"text of its length {each.decode()}" for each in ids)
+    ]
+    odd = [
+        ids[0],
+        flat_text(ids[0], 0),
+        flat_text(ids[0], 2),
+        flat_text(ids[0])[1:],
+        b"\1" + flat_text(ids[0])[1:],
+    ]
+    lines = [value_lines(before + each + after, Evidence()) for each in (flat_text(ids[0]), *odd)]
+    assert len(set(lines)) == len(lines)

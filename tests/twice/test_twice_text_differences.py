@@ -602,3 +602,33 @@ def test_a_mean_of_some_times_needs_a_word_where_it_has_few_digits(told: str, co
     lines = [f"{told} {sum(run[:3]) / 3:.3f}" for run in times]
     found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
     assert (found == 0) == counts
+
+
+def live(times: Sequence[float], order: Sequence[int], scores: Sequence[float]) -> list[str]:
+    return [f"fold {at}: auc={scores[at]} | pid={4400 + n} | {times[at]}s" for n, at in enumerate(order)]
+
+
+@pytest.mark.parametrize("where", ["standard error", "file /out/train.log", "file /out/scores.csv"])
+def test_lines_with_a_time_may_come_as_work_ends(where: str) -> None:
+    """As a program that goes through its tasks by ``as_completed`` logs them."""
+    scores = (0.71, 0.69, 0.73)
+    names = {"process numbers": ("4400", "4401", "4402")}
+    one = live((0.16, 0.37, 0.21), (0, 1, 2), scores)
+    runs = [
+        FasterRun(
+            times,
+            {where: live((16.2 * times / 100, 37.1 * times / 100, 22.4 * times / 100), (1, 0, 2), scores)},
+        )
+        for times in PACES
+    ]
+    texts = Texts(Evidence(names=names), Evidence(names=names), faster=runs)
+    number, found = texts.compare(one, live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False)
+    assert (number is None) == (not where.endswith(".csv"))
+    assert number is not None or found[-1].kind == "order of lines that have a time"
+    other = live((0.18, 0.31, 0.24), (2, 0, 1), (0.71, 0.68, 0.73))
+    assert texts.compare(one, other, where, many=False)[0] is not None
+    head = ["best is 0.73", "start"]
+    swapped = texts.compare(
+        head + one, head[::-1] + live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False
+    )
+    assert swapped[0] == 0  # they have no time

@@ -10,9 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from .evidence import Evidence
-from .line_forms import NUMBER
+from .line_forms import NUMBER, columns_of_measure, commas_of
 from .text_tokens import LASTING, UUID, printed_range, seconds_of
 
 PACES = (100, 1000)
@@ -22,13 +23,29 @@ BY_DIGITS = "duration or speed, by its digits alone"
 """What is said of a number with the digits of a measured one, where no word beside it speaks of a measure."""
 _LIKE, _LONGER = 10.0, 20.0
 """How many times as short and as long the same may take in another run, on a busy machine."""
+_COLUMN_LIKE = 50.0
+"""As `_LIKE`, of the median of a column: how far times are apart depends on what else the machine does."""
+_ITSELF = 3.0
+"""How many times as long or short a number of such a column has to become by the fastest clock."""
 _LEAST = 20.0
 """How many times as large a time has to become at least."""
 _LEAST_WHOLE = 9.5
 """Whole milliseconds and the like that are taken for a time."""
 _NUMBER = re.compile(rf"{LASTING}|{NUMBER.pattern}")
-_DRAWN = re.compile(rf"\b(?:{UUID}|(?=\d*[a-f])[0-9a-f]{{16,}})\b")
-"""A name that each run draws, with other digits."""
+_DRAWN = re.compile(rf"\b(?:{UUID}|(?<!\d\.)(?=\d*[a-f])[0-9a-f]{{16,}})\b")
+"""A name that each run draws, with other digits; no decimals with an exponent."""
+_SECONDS = {
+    **dict.fromkeys(("ns", "nsec"), 1e-9),
+    **dict.fromkeys(("us", "µs", "usec"), 1e-6),
+    **dict.fromkeys(("ms", "msec"), 1e-3),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+}
+"""Units of a duration, which change with its size, as joblib's 0.1s and 1.8min."""
+_UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
+_SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_UNIT.pattern})?")
+_COLUMN = 3
+"""Numbers at a place of several lines, at least, whose median is looked at."""
 
 
 @dataclass
@@ -40,6 +57,7 @@ class FasterRun:
     """The lines of each stream and file, by its name in the report."""
     evidence: Evidence = field(default_factory=Evidence)
     _shapes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    _alone: dict[tuple[str, str, tuple[int, ...]], dict[tuple[str, ...], str]] = field(default_factory=dict)
 
     def alike(self, where: str, shape: str) -> Sequence[str]:
         """Return its lines of a shape."""
@@ -47,17 +65,31 @@ class FasterRun:
             self._shapes[where] = _by_shape(self.texts.get(where, ()))
         return self._shapes[where].get(shape, [])
 
+    def with_numbers(self, where: str, shape: str, numbers: Mapping[int, str]) -> str:
+        """Return its only line of a shape with these numbers, by their places; empty: there is none."""
+        key = (where, shape, tuple(numbers))
+        if key not in self._alone:
+            found = self._alone[key] = {}
+            for line in self.alike(where, shape):
+                read = _numbers(line)
+                texts = tuple(read[at].text for at in numbers)
+                found[texts] = "" if texts in found else line
+        return self._alone[key].get(tuple(numbers.values()), "")
+
 
 class GrownTimes:
     """Tells the numbers of one text of a run that grow with its clocks."""
 
     def __init__(self, runs: Sequence[FasterRun], lines: Sequence[str], where: str) -> None:
         self._runs, self._where = runs, where
-        self._places: dict[str, tuple[str, int, int]] = {}
-        """Of each line its shape, which of this shape it is the first time, and how many there are."""
-        for shape, alike in _by_shape(lines).items() if runs else ():
+        self._lines = lines if runs else ()
+        self._shapes = _by_shape(self._lines)
+        self._turns: dict[str, int] = {}
+        """Of each line which of its shape it is the first time."""
+        self._directions: dict[tuple[str, int], int] = {}
+        for alike in self._shapes.values():
             for turn, line in enumerate(alike):
-                self._places.setdefault(line, (shape, turn, len(alike)))
+                self._turns.setdefault(line, turn)
 
     def are_times(
         self, pair: tuple[str, str], lines: tuple[str, str], *, of_measure: bool = False
@@ -67,17 +99,117 @@ class GrownTimes:
         ``of_measure``: the words beside it say so. False: it is as large with faster clocks. None: neither is
         known, as where they have no such line.
         """
-        shape, turn, many = self._places.get(lines[0], ("", 0, 0))
-        faster = [(run.times, run.alike(self._where, shape)) for run in self._runs]
-        if not many or shape_of(lines[1]) != shape or any(len(found) != many for _, found in faster):
+        if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
             return None
-        numbers = [_numbers(line) for line in lines]
-        places = [at for at, both in enumerate(zip(*numbers, strict=True)) if both == pair]
-        grown = [(times, _numbers(found[turn])) for times, found in faster]
-        each = [[(times, found[at]) for times, found in grown] for at in places]
-        if any(stays(pair, texts) for texts in each):
-            return False
-        return True if each and all(is_time(pair, texts, of_measure=of_measure) for texts in each) else None
+        both = _numbers(lines[0]), _numbers(lines[1])
+        faster = [(run.times, self._same(run, shape, lines[0], both)) for run in self._runs]
+        if not all(found for _, found in faster):
+            return None
+        verdicts = []
+        for at, (x, y) in enumerate(zip(*both, strict=True)):
+            if (x.text, y.text) == pair:
+                grown = [(times, found[at]) for times, found in faster]
+                a, b, *texts = _in_one_unit([x, y, *(number for _, number in grown)])
+                with_times = [(times, text) for (times, _), text in zip(grown, texts, strict=True)]
+                if _follows(self._direction(shape, at, x.column), (a, b), with_times):
+                    verdicts.append(True)
+                elif stays((a, b), with_times):
+                    return False
+                else:
+                    verdicts.append(is_time((a, b), with_times, of_measure=of_measure))
+        return True if verdicts and all(verdicts) else None
+
+    def _same(
+        self, run: FasterRun, shape: str, line: str, both: tuple[list[_Number], list[_Number]]
+    ) -> list[_Number]:
+        """Return the numbers of the line of a faster run that is a line of this one; empty: it has none.
+
+        It is the only one of that shape with the numbers that are equal in both runs, or the one at its turn.
+        """
+        known = {at: x.text for at, (x, y) in enumerate(zip(*both, strict=True)) if x.text == y.text}
+        alike = run.alike(self._where, shape)
+        if known and (found := run.with_numbers(self._where, shape, known)):
+            return _numbers(found)
+        return _numbers(alike[self._turns[line]]) if len(alike) == len(self._shapes[shape]) else []
+
+    def _direction(self, shape: str, at: int, column: int) -> int:
+        """Return how the numbers at a place of lines with the same words change, or else those of a column.
+
+        1: they grow as times do, -1: they shrink as speeds do, 0: neither.
+        """
+        if (key := (shape, at)) not in self._directions:
+            lines = [(1, self._shapes[shape])]
+            lines += [(run.times, list(run.alike(self._where, shape))) for run in self._runs]
+            numbers = [(times, [_numbers(line)[at] for line in alike]) for times, alike in lines]
+            self._directions[key] = _together(numbers) if any(map(str.isalpha, shape)) else 0
+        if self._directions[key] or column not in columns_of_measure(self._lines[0]):
+            return self._directions[key]
+        if (of_column := ("", column)) not in self._directions:
+            texts = [(1, self._lines), *((run.times, run.texts.get(self._where, ())) for run in self._runs)]
+            self._directions[of_column] = _together(
+                [(times, _column(lines, column)) for times, lines in texts]
+            )
+        return self._directions[of_column]
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in a line."""
+
+    text: str
+    seconds: float
+    """Of its unit; 0: it has none that is of time."""
+    column: int
+    """How many commas are before it."""
+
+    @property
+    def value(self) -> float:
+        return (seconds_of(self.text) if ":" in self.text else float(self.text)) * (self.seconds or 1.0)
+
+
+def _in_one_unit(numbers: Sequence[_Number]) -> list[str]:
+    """Return the texts of numbers, in seconds where their units are not the same."""
+    if len({number.seconds for number in numbers}) == 1:
+        return [number.text for number in numbers]
+    return [f"{number.value:.{len(numbers[0].text.partition('.')[2])}f}" for number in numbers]
+
+
+def _column(lines: Sequence[str], column: int) -> list[_Number]:
+    """Return the numbers of a column of a table with commas."""
+    many = commas_of(lines[0]) if lines else 0
+    fields = [line.split(",")[column] for line in lines[1:] if many and line.count(",") == many]
+    return [_Number(field, 0.0, column) for field in fields if _NUMBER.fullmatch(field)]
+
+
+def _together(columns: Sequence[tuple[int, Sequence[_Number]]]) -> int:
+    """Return how the median of as many numbers in each run changes: 1, -1 or 0, as above."""
+    if len(columns) < 2 or len(columns[0][1]) < _COLUMN or len({len(numbers) for _, numbers in columns}) > 1:
+        return 0
+    (_, middle), *grown = [(times, median(number.value for number in numbers)) for times, numbers in columns]
+    has_parts = all("." in number.text for _, numbers in columns for number in numbers)
+    if not math.isfinite(middle) or not has_parts or middle <= 0:
+        return 0
+    found = _Growth(
+        middle, middle, [(times, value, value) for times, value in grown], has_parts, _COLUMN_LIKE
+    )
+    if found.is_longer and max(value for _, value in grown) >= middle * _LEAST:
+        return 1
+    return -1 if found.is_fewer else 0
+
+
+def _follows(direction: int, pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a number changes as those of its column do, if by another factor.
+
+    The deviation of a few times, or the first of many, is longer by chance.
+    """
+    if not direction or any(":" in text for text in (*pair, *(text for _, text in grown))):
+        return False
+    values = [float(text) for text in pair]
+    faster = [float(text) for _, text in sorted(grown)]
+    less, more = faster[0], faster[-1]
+    if direction > 0:
+        return more > less and more >= _ITSELF * max(values)
+    return more < less and more * _ITSELF <= min(values)
 
 
 def stays(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
@@ -119,6 +251,8 @@ class _Growth:
     """How many times as fast, and what it was at least and at most."""
     has_parts: bool
     """Whether it is written with a part of a unit."""
+    shorter: float = _LIKE
+    """How many times as short it may be as a faster clock makes it."""
 
     @classmethod
     def of(cls, pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> _Growth:
@@ -138,7 +272,7 @@ class _Growth:
         (times, least, _), (more, _, most) = self.grown[0], self.grown[-1]
         grows = most * _LIKE >= least * more / times
         fit = (
-            b * _LIKE >= self.low * faster and a <= self.high * faster * _LONGER
+            b * self.shorter >= self.low * faster and a <= self.high * faster * _LONGER
             for faster, a, b in self.grown
         )
         return grows and all(fit)
@@ -179,13 +313,20 @@ def _range(text: str, decimals: int) -> tuple[float, float]:
     return value - half * 1.000001, value + half * 1.000001
 
 
-def _numbers(line: str) -> list[str]:
-    return [match[0] for match in _NUMBER.finditer(_DRAWN.sub("@", line))]
+def _numbers(line: str) -> list[_Number]:
+    text = _DRAWN.sub("@", line)
+    found = []
+    for match in _NUMBER.finditer(text):
+        unit = _UNIT.match(text, match.end())
+        seconds = _SECONDS[unit[1]] if unit else 0.0
+        found.append(_Number(match[0], seconds, text.count(",", 0, match.start())))
+    return found
 
 
 def shape_of(line: str) -> str:
-    """Return a line without its numbers and drawn names."""
-    return " ".join(_NUMBER.sub(" # ", _DRAWN.sub("@", line)).split())
+    """Return a line without its numbers, the units of time behind them, and drawn names."""
+    text = _DRAWN.sub("@", line)
+    return " ".join(_SHAPE.sub(" # ", text).split())
 
 
 def _by_shape(lines: Sequence[str]) -> dict[str, list[str]]:

@@ -374,13 +374,24 @@ _SMALL, _LARGE = 1e-9, 1e11
 
 
 def _plain(data: bytes, name: str) -> Iterator[str]:
-    """Yield texts, and what is between them."""
+    """Yield texts, and what is between them.
+
+    A text of FlatBuffers, as in a model of CatBoost's, has its length before it and is filled up with zeros:
+    https://flatbuffers.dev/internals/#strings. So one that is drawn with a digit less changes nothing else.
+    """
     begin = 0
     for match in _TEXT.finditer(data):
-        if match.start() > begin:
-            yield f"{name}bytes {_digest(data[begin : match.start()])}"
-        yield f"{name}text {match[0].decode()}"
-        begin = match.end()
+        start, end, size = match.start(), match.end(), len(match[0])
+        filled = end + 4 - size % 4
+        has_length = start - begin >= 4 and data[start - 4 : start] == size.to_bytes(4, "little")
+        if has_length and filled <= len(data) and not data[end:filled].strip(b"\0"):
+            start, end, kind = start - 4, filled, "text of its length"
+        else:
+            kind = "text"
+        if start > begin:
+            yield f"{name}bytes {_digest(data[begin:start])}"
+        yield f"{name}{kind} {match[0].decode()}"
+        begin = end
     if begin < len(data):
         yield f"{name}bytes {_digest(data[begin:])}"
 

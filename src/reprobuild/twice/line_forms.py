@@ -30,7 +30,7 @@ _ONE_EACH = re.compile("([━─═])[━─═]+")
 COUNTED = ("number", "lasting")
 _MEASURE = re.compile(  # no sentiment, no multimedia, no centimeters, nothing secondary, no wallet
     r"time(?!nt|dia|ter|_?step)|took|elapsed|duration|second(?!ar)|latency|speed|memory|mem\b|fps|\beta\b"
-    r"|throughput|per_sec|(?<![^\W_])wall(?![^\W_])",
+    r"|throughput|per_sec|(?<![^\W_])(?:wall|cpu)(?![^\W_])",
     re.IGNORECASE,
 )
 _UNIT = re.compile(
@@ -64,6 +64,21 @@ def is_of_measure(line: Sequence[Token], at: int) -> bool:
     """Return whether the words before a number, or the unit behind it, say that it is measured."""
     after = "".join(token.text for token in line[at + 1 : at + 6])
     return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
+
+
+def goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
+    """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
+    token = line[at]
+    if token.text == "-" and at + 1 in measured:  # of a difference of two times
+        return True
+    if redrawn and (token.text in BAR or token.kind == "space"):
+        return True
+    before = at - 1
+    while before >= 0 and (line[before].kind == "space" or line[before].text in UNITS):
+        before -= 1
+    return (token.kind == "space" and at + 1 in measured) or (
+        (token.kind == "space" or token.text in UNITS) and before in measured
+    )
 
 
 def said(line: str, token: Token) -> str:

@@ -4,7 +4,6 @@ everything else that differs is a result. Pure.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from .differing_number import DifferingNumber
 from .evidence import EXACT, FEW, MAYBE, Evidence, decimals
 from .faster_clocks import BY_DIGITS, GROWN, FasterRun, GrownTimes
 from .line_forms import (
-    BAR,
     COUNTED,
     FILLING,
     NUMBER,
-    UNITS,
     by_form,
     column_of,
     columns_of_measure,
     commas_of,
+    goes_with,
     is_layout,
     is_of_measure,
     is_told_by_time,
@@ -33,11 +31,11 @@ from .line_forms import (
     regions_apart,
     template,
 )
+from .line_order import keep_their_order, matched
 from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
     digits,
-    general,
     measured_items,
     printed_range,
     seconds_of,
@@ -83,6 +81,8 @@ class Texts:
         self._found: dict[tuple[int, int, str], list[Item]] = {}
         self._by_turn: dict[tuple[object, ...], _Turns] = {}
         self._grown = GrownTimes((), (), "")
+        self._in_any_order = False
+        """Whether the lines are put side by side by what they say."""
         self.apart: tuple[str, str] | None = None
         """The lines of which one is a result, where they are not on the same line."""
 
@@ -93,7 +93,6 @@ class Texts:
 
         With ``many`` processes, which print when they come to it, the order of lines does not count.
         """
-        self.apart = None
         if list(one) == list(other):
             return None, []
         given = one, other
@@ -101,51 +100,52 @@ class Texts:
         one, other, timed = without_timed((one, self.sides[0]), (other, self.sides[1]), self._faster, where)
         kinds = ((of_libraries, OF_LIBRARY), (timed, TIMED))
         found = [TextDifference(where, (a[:160], b[:160]), kind) for each, kind in kinds for a, b in each]
-        pairs = list(zip(one, other, strict=False))
-        if many and len(one) == len(other):
-            pairs = self._matched(one, other)
-            if Counter(one) == Counter(other):
-                at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-                values = (one[at][:160], other[at][:160])
-                order = TextDifference(f"line {at + 1} of {where}", values, "order of the processes")
-                return None, [*found, order]
+        if many and Counter(one) == Counter(other):
+            return None, [*found, _other_order(one, other, where, "order of the processes")]
         self._used_before |= self._used.keys()
         self._told_before |= self._told
-        for each in (self._used, self._told, self._columns, self._found, self._by_turn):
-            each.clear()
         self._slots = tuple(by_form(lines) for lines in (one, other))
         self._grown = GrownTimes(self._faster, one, where)
         head = one[0] if one[:1] == other[:1] else ""
         self._measured_columns, self._commas = columns_of_measure(head), commas_of(head)
+        self._in_any_order = many and len(one) == len(other)
+        number, same = self._first(one, other, where)
+        live = where.endswith((*_STREAMS, ".log")) and len(one) == len(other)
+        if number is not None and not many and live and keep_their_order(one, other, self.sides):
+            self._in_any_order = True
+            in_other_order = self._first(one, other, where)
+            if in_other_order[0] is None:
+                order = _other_order(one, other, where, "order of lines that have a time")
+                return None, [*found, *in_other_order[1], order]
+            self._in_any_order = False
+            self._first(one, other, where)
+        if self.apart == tuple("".join(lines[number : number + 1]) for lines in given if number is not None):
+            self.apart = None
+        return number, [*found, *same]
+
+    def _first(
+        self, one: Sequence[str], other: Sequence[str], where: str
+    ) -> tuple[int | None, list[TextDifference]]:
+        """Return the first of the lines with a result that differs, as `compare` does."""
+        for each in (self._used, self._told, self._columns, self._found, self._by_turn):
+            each.clear()
+        self.apart = None
+        found: list[TextDifference] = []
+        in_order = list(zip(one, other, strict=False))
+        pairs = matched(one, other, self.sides) if self._in_any_order else in_order
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, place := f"line {number + 1} of {where}")
-                if explained is None and not many and is_layout(one, other, number):
-                    explained = [TextDifference(place, (a[:160], b[:160]), "width of a table")]
-                if explained is None and not many and is_told_by_time(one, other, number):
-                    explained = [TextDifference(place, (a[:160], b[:160]), "what the command time measured")]
+                if explained is None and not self._in_any_order:
+                    for is_known, kind in _LINES:
+                        if is_known(one, other, number):
+                            explained = [TextDifference(place, (a[:160], b[:160]), kind)]
+                            break
                 if explained is None:
-                    there = tuple("".join(lines[number : number + 1]) for lines in given)
-                    self.apart = (a, b) if (a, b) != there else None
+                    self.apart = a, b
                     return number, found
                 found += explained
         return (None if len(one) == len(other) else min(len(one), len(other))), found
-
-    def _matched(self, one: Sequence[str], other: Sequence[str]) -> list[tuple[str, str]]:
-        """Put lines side by side that are equal but for their order."""
-        common = Counter(one) & Counter(other)
-        rest = []
-        for side, lines in enumerate((one, other)):
-            left = Counter(common)
-            alone = []
-            for line in lines:
-                if left[line]:
-                    left[line] -= 1
-                else:
-                    meant = _NUMBERED.sub(r"<\1>", general(line, self.sides[side]))
-                    alone.append(((template(meant), meant), line))
-            rest.append([line for _, line in sorted(alone, key=lambda pair: pair[0])])
-        return list(zip(*rest, strict=True))
 
     def _line(self, one: str, other: str, where: str) -> list[TextDifference] | None:
         """Return the differences of two lines, each explained; None: one is a result."""
@@ -213,13 +213,13 @@ class Texts:
         filling = [(side, at) for side, at in loose if both[side][at].text == FILLING]
         if len(lines[0]) == len(lines[1]) and len({side for side, _ in filling}) == 1:
             loose = [each for each in loose if each not in filling]
-        fits = all(_goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
+        fits = all(goes_with(both[side], at, measured[side], redrawn=redrawn) for side, at in loose)
         return found if found and fits else None
 
     def _explained(
         self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool, of_measure: bool
     ) -> str | None:
-        if x.key and x.key == y.key:
+        if x.key and (x.key == y.key or (self._in_any_order and x.kind == y.kind == "process number")):
             return x.kind if x.kind not in COUNTED else x.key
         if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
@@ -388,9 +388,11 @@ class Texts:
 
 
 _CR = "\r"
+_STREAMS = ("standard output", "standard error")
+_LINES = ((is_layout, "width of a table"), (is_told_by_time, "what the command time measured"))
+"""What tells a line of two runs by those around it that it is no result."""
 _LOGGING = "/logging/__init__.py"
 """It writes the times of its records itself, and milliseconds of a second, which grow by no clock."""
-_NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 _SHORT = 3
 _ALIKE, _MOST_ALIKE, _MOST_OTHERS = 3, 5000, 100
 _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int, int], ...] = (
@@ -403,6 +405,12 @@ _CHOICES: tuple[tuple[Callable[[Evidence, str], list[Item]], int, int], ...] = (
 _WRITTEN, _COMPUTED = 0, 1
 _MANY = 1024
 """Turns of a place up to which a text that it gave is recognized by itself."""
+
+
+def _other_order(one: Sequence[str], other: Sequence[str], where: str, kind: str) -> TextDifference:
+    """Return the first line that stands at another place."""
+    at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+    return TextDifference(f"line {at + 1} of {where}", (one[at][:160], other[at][:160]), kind)
 
 
 def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
@@ -421,18 +429,3 @@ def _is_written(one: Item, other: Item, *, of_measure: bool) -> bool:
     alike = sites[0] == sites[1] and (one.at == other.at or one.left == other.left)
     # What is short, and printed alone, may be a result that is written like a time before it.
     return alike and not maybe and (of_measure or not sites[0][0].startswith("printed"))
-
-
-def _goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
-    """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
-    token = line[at]
-    if token.text == "-" and at + 1 in measured:  # of a difference of two times
-        return True
-    if redrawn and (token.text in BAR or token.kind == "space"):
-        return True
-    before = at - 1
-    while before >= 0 and (line[before].kind == "space" or line[before].text in UNITS):
-        before -= 1
-    return (token.kind == "space" and at + 1 in measured) or (
-        (token.kind == "space" or token.text in UNITS) and before in measured
-    )

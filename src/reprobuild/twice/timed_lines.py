@@ -20,7 +20,7 @@ OF_LIBRARY = "a line that a library writes if something was fast"
 _OF_LIBRARIES = re.compile(
     # transformers, where all of a training's checkpoints were saved within a second, as its loggers write it:
     # https://github.com/huggingface/transformers/blob/main/src/transformers/trainer_utils.py
-    r"(?:\[transformers\] |\[[A-Z]+\|trainer_utils\.py:\d+\] [\d-]{10} [\d:,]{8,12} >> )?"
+    r"(?:\[transformers\] |\[[A-Z]+\|(?:trainer_utils|logging)\.py:\d+\] [\d-]{10} [\d:,]{8,12} >> )?"
     r"mtime may not be reliable on this filesystem, falling back to numerical ordering"
 )
 """Such lines as a whole: one with anything else beside is a result."""

@@ -12,7 +12,10 @@ _MOST_PARENTS = 8
 
 
 _DRAWING = re.compile(
-    r"\bshuf\b|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
+    # Where a command stands, and not in the words of another one, such as ``command -v shuf``.
+    r"(?:^|[|;&({`!]|(?:\b(?:then|do|else|xargs|env|nice|time|exec|sudo)|-c)[ \t]+[\"']?)"
+    r"[ \t]*(?:\w+=\S*[ \t]+)*(?:[\w./]*/)?(?P<shuf>shuf)\b"
+    r"|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
     r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
     r"|\bdate (?:-u )?[\"']?\+[\"']?%[sN]"  # a number, which may be a seed
     r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write as they end
@@ -28,7 +31,9 @@ def drawn_by(command: Any) -> str:
     words = [command] if isinstance(command, (str, bytes)) else list(command)
     line = " ".join(os.fsdecode(word) for word in words if isinstance(word, (str, bytes, os.PathLike)))
     found = _DRAWING.search(line)
-    return found[0] if found and not _SEEDED.search(line) else ""
+    if not found or _SEEDED.search(line):
+        return ""
+    return found["shuf"] or found[0]
 
 
 def drawn_in(path: str) -> list[tuple[int, str, str]]:

@@ -19,7 +19,11 @@ from .watching import Watcher
 MOST_FILES = 64
 MOST_BYTES = 32 << 20
 """Of one file."""
-MOST_LINES = 100_000
+MOST_LINES = 50_000
+"""Of one file that are told by themselves; of those behind them digests, each of `BLOCK` lines."""
+BLOCK = 1000
+MOST_VALUES = 1_000_000
+"""Of a file that is read."""
 LONGEST = 2000
 """Characters of a value; of a longer one the rest is a digest."""
 _paths: dict[str, str] = {}
@@ -53,8 +57,8 @@ def write() -> None:
             if os.path.islink(path) or not 0 < os.path.getsize(path) <= MOST_BYTES:  # noqa: PTH114, PTH202 -- as above
                 continue
             before = _digest(path, hashlib)
-            lines = [_short(line, hashlib) for _, line in zip(range(MOST_LINES + 1), READERS[reader](path))]
-            if len(lines) <= MOST_LINES and _digest(path, hashlib) == before:
+            lines = list(_told(READERS[reader](path), hashlib))
+            if _digest(path, hashlib) == before:
                 told.append({"sha256": before, "lines": lines})
         except Exception:  # noqa: BLE001, S112 -- of any library: then the bytes are compared
             continue
@@ -74,15 +78,43 @@ def _digest(path: str, hashlib: Any) -> str:
     return str(found.hexdigest())
 
 
-def _short(line: str, hashlib: Any) -> str:
+def _told(given: Any, hashlib: Any) -> Any:
+    """Yield lines up to `MOST_LINES`, and digests of those that follow."""
+    block = hashlib.sha256()
+    lines = (piece for line in given for piece in _pieces(line, hashlib))
+    number = -1
+    for number, line in enumerate(lines):
+        if number < MOST_LINES:
+            yield line
+            continue
+        _few(number)
+        block.update(f"{line}\n".encode(errors="surrogatepass"))
+        if (number - MOST_LINES + 1) % BLOCK == 0:
+            yield f"up to line {number + 1}: {_letters(block)}"
+    if number >= MOST_LINES:
+        yield f"{number + 1} lines: {_letters(block)}"
+
+
+def _pieces(line: str, hashlib: Any) -> Any:
+    """Yield a line; one that is too long in pieces, as a list whose numbers are longer in the next run."""
     if len(line) <= LONGEST:
-        return line
-    return f"{line[:LONGEST]}… {hashlib.sha256(line.encode(errors='surrogatepass')).hexdigest()}"
+        yield line
+        return
+    import re  # noqa: PLC0415 -- only where there is such a line
+
+    for piece in re.split(r"(?<=, )|(?<=\\n)", line):
+        rest = _letters(hashlib.sha256(piece.encode(errors="surrogatepass")))
+        yield f"…{piece[:LONGEST]}{f' {rest}' if len(piece) > LONGEST else ''}"
+
+
+def _letters(digest: Any) -> str:
+    """Return a digest without digits, which could be taken for a measured number."""
+    return str(digest.hexdigest()).translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
 def _few(count: int) -> None:
     """Raise OverflowError where there is more than is told: before it is all in memory."""
-    if count > MOST_LINES:
+    if count > MOST_VALUES:
         raise OverflowError("too much to tell")
 
 
@@ -192,8 +224,10 @@ def _duckdb(path: str) -> Any:
             yield f"table {schema!r}.{table!r}: {_shown(told)}"
             name = ".".join('"' + each.replace('"', '""') + '"' for each in (schema, table))
             # As text: Python's values have no nanoseconds, and a month in an interval is 30 days.
-            rows = cursor.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name} LIMIT {MOST_LINES + 1}")  # noqa: S608 -- quoted
+            rows = cursor.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name} LIMIT {MOST_VALUES + 1}")  # noqa: S608 -- quoted
+            many = 0
             while some := rows.fetchmany(1000):
+                _few(many := many + len(some) * len(some[0]))
                 for row in some:
                     yield f"{table!r}: {' | '.join(map(_shown, row))}"
     finally:
@@ -217,6 +251,9 @@ def _shown(value: Any) -> str:
 
 def _leaf(value: Any, kind: type) -> str:
     if kind in (bytes, bytearray):
+        text = bytes(value).decode("ascii", "replace")
+        if len(value) > 1 and text.replace("\n", "").isprintable() and text.isascii():
+            return f"b{text!r}"
         return f"x'{value.hex()}'"
     if kind is float and math.isnan(value):
         return f"NaN {struct.pack('>d', value).hex()}"

@@ -1,0 +1,42 @@
+"""Which lines of two runs belong together."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reprobuild.twice.evidence import Evidence
+from reprobuild.twice.line_order import keep_their_order, matched
+
+SIDES = (Evidence(), Evidence())
+
+
+def test_lines_of_ranks_are_told_apart_by_what_both_have() -> None:
+    """As in PyTorch's ImageNet example, where each of two ranks prints its own part of the test."""
+    form = "Test: [1/4]  Time {} ( {})  Loss {} ({})"
+    one = [form.format(0.005, 0.005, loss, loss) for loss in ("1.0578e+00", "1.6710e+00")]
+    other = [
+        form.format(time, time, loss, loss) for time, loss in ((0.004, "1.6710e+00"), (0.009, "1.0578e+00"))
+    ]
+    assert matched(one, other, SIDES) == [(one[0], other[1]), (one[1], other[0])]
+
+
+_LINES = st.lists(st.sampled_from(["loss 1", "loss 2", "epoch 1 loss 2", "ended", ""]), max_size=6)
+
+
+@given(_LINES, st.randoms())
+def test_the_same_lines_are_matched_in_any_order(lines: list[str], draws: object) -> None:
+    other = list(lines)
+    draws.shuffle(other)  # type: ignore[attr-defined]
+    assert not matched(lines, other, SIDES)  # none is left over
+    assert keep_their_order(lines, other, SIDES) == (lines == other)
+
+
+@given(_LINES, _LINES)
+def test_each_line_that_differs_is_in_one_pair(one: list[str], other: list[str]) -> None:
+    size = min(len(one), len(other))
+    pairs = matched(one[:size], other[:size], SIDES)
+    left, right = (sorted(pair[side] for pair in pairs) for side in (0, 1))
+    assert not set(left) & set(right)
+    assert all(line in one for line in left)
+    assert all(line in other for line in right)
