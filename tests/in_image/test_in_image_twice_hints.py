@@ -29,6 +29,10 @@ SHARED = "what other processes change meanwhile"
         ("q = mp.Queue()\nq.get()", [(2, "what comes first from others that put something in")]),
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("server.accept()", [(1, "the order in which others connect")]),
+        ("def f(at):\n    out[at] = g(w)\nThread(target=f)", [(3, "threads that share what they work on")]),
+        ("def f(at):\n    out[at] += g(w)\nThread(target=f)", [(2, FILLED)]),
+        ("def f(at):\n    out[at] = g(w)\n    n[0] = at\nThread(target=f)", [(3, FILLED)]),
+        ("def f(at):\n    out = {}\n    out[at] = g(w)\nThread(target=f)", []),
         ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
         (
             "async def ask(case):\n    one = await case()\n    all.append(one)\ngather(*map(ask, cases))",

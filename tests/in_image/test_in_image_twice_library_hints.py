@@ -10,7 +10,8 @@ from types import ModuleType
 import pytest
 
 from reprobuild.in_image.twice.hints import of_file
-from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, ORDERLESS, SQL_CLOCK, found
+from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, NUMBERED, ORDERLESS, SQL_CLOCK, found
+from reprobuild.twice import known_causes
 
 
 @pytest.mark.parametrize(
@@ -29,9 +30,29 @@ from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, ORDERLESS, SQ
 def test_a_query_without_order_is_a_hint_where_duckdb_may_get_it(
     program: str, lines: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert list(found(ast.parse(program))) == []
+    assert list(found(ast.parse(program), program.split("\n"))) == []
     monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
-    assert list(found(ast.parse(program))) == [(line, ORDERLESS) for line in lines]
+    assert list(found(ast.parse(program), program.split("\n"))) == [(line, ORDERLESS) for line in lines]
+
+
+def test_a_number_of_a_row_without_order_is_a_hint_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    lines = [
+        "QUERY = (",
+        '    "create table place as "',
+        '    "select row_number() over () as id, zip from t"',
+        ")",
+    ]
+    assert list(found(ast.parse("\n".join(lines)), lines)) == [(3, NUMBERED)]
+    for clause, counts in (
+        ("OVER (PARTITION BY zip)", True),
+        ("OVER (PARTITION BY zip ORDER BY day)", False),
+        ("over (order by zip)", False),
+    ):
+        lines = ['con.sql("""', "SELECT row_number()", f"{clause} FROM t", '""")']
+        assert list(found(ast.parse("\n".join(lines)), lines)) == [(3, NUMBERED)] * counts
+    assert NUMBERED == known_causes.NUMBERED
+    assert known_causes.of_hint(NUMBERED) is known_causes.QUERY
 
 
 def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,4 +76,4 @@ def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.
 )
 def test_a_draw_of_compiled_code_is_a_hint(decorator: str, line: str, *, counts: bool) -> None:
     program = f"{decorator}\ndef f():\n    {line}\n"
-    assert list(found(ast.parse(program))) == [(3, COMPILED_DRAW)] * counts
+    assert list(found(ast.parse(program), program.split("\n"))) == [(3, COMPILED_DRAW)] * counts

@@ -185,6 +185,51 @@ def test_commands_of_a_shell_script_are_pinned_though_no_python_starts_them(tmp_
     assert as_they_are[:6] != one[:6]
 
 
+def test_the_newest_entries_that_ls_gives_are_pinned(tmp_path: Path) -> None:
+    made = "touch -d @9 b; touch -d @8 -- -t; touch -d @7 c"
+    script = f"{made}; ls -t; ls -1t; ls --sort=time | head -1; ls -l | wc -l\n"
+    (tmp_path / "program.sh").write_text(script)
+    run = recorded("/bin/sh", [str(tmp_path / "program.sh")])
+    settings = Suspect("", (("newest", 0, ""),)).settings
+    given = {"REPROBUILD_TWICE_EVERY": "1", "LC_ALL": "C"}
+    as_it_is, pinned = (
+        run_once(run, {**given, **more}, HowToRun(), scratch_below(tmp_path)).stdout
+        for more in ({}, settings)
+    )
+    assert as_it_is[:6] == ("b", "-t", "c", "b", "-t", "c")
+    assert pinned[:6] == ("-t", "b", "c", "-t", "b", "c")
+    assert pinned[-2:] == as_it_is[-2:]
+
+
+TASKS = """
+import asyncio, sys
+async def work(number):
+    await asyncio.sleep(0.03 if number == 1 else 0.01)
+    return number
+async def main():
+    waiting, ended = {asyncio.create_task(work(number)) for number in (1, 2, 3)}, []
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        ended += [task.result() for task in done]
+    tasks = [asyncio.create_task(work(number)) for number in (3, 1, 2)]
+    done, _ = await asyncio.wait(tasks, timeout=5)
+    print(ended, [task.result() for task in done])
+asyncio.run(main())
+"""
+
+
+def test_the_tasks_that_asyncio_waits_for_come_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(TASKS)
+    run = recorded(sys.executable, [str(program)])
+    pins = "\n".join(f"order\t{line}\t{program}" for line in (9, 12))
+    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": pins}
+    pinned = run_once(run, settings, HowToRun(), scratch_below(tmp_path))
+    assert pinned.stdout[0].endswith("[3, 1, 2]"), pinned.stdout
+    again = run_once(run, settings, HowToRun(), scratch_below(tmp_path))
+    assert again.stdout == pinned.stdout
+
+
 def test_what_a_thread_draws_does_not_depend_on_when_others_draw() -> None:
     """Nor on the state of the program's own generator, which stays."""
     drawn: dict[str, list[float]] = {}

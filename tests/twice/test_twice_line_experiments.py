@@ -69,6 +69,20 @@ def test_the_line_at_which_a_time_decides_comes_before_the_clock(tmp_path: Path)
     ) in rows(found)
 
 
+def test_a_clock_that_is_a_seed_has_no_line_at_which_it_decides(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import random, time\nseed = time.time_ns() & 0xFFFF\nown = random.Random(seed)\n"
+        "counts = [int(own.random() * 9) for _ in range(20)]\nif sum(counts) > 80:\n    counts = counts[:9]\n"
+        "print(sum(counts), counts)\n"
+    )
+    found = compared(sys.executable, [str(program)], tmp_path)
+    assert found.cause is not None
+    assert [(each.kind, each.place.line) for each in found.cause.candidates][:1] == [("clock", 2)], rows(
+        found
+    )
+
+
 def test_a_value_that_cannot_travel_refutes_nothing(tmp_path: Path) -> None:
     found = compared(sys.executable, [str(PROGRAM), "unmovable"], tmp_path)
     assert found.cause is not None

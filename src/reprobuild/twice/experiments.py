@@ -48,6 +48,7 @@ EACH_DRAW = "each draw"
 _IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
 _DATES = ("dates", 0, "")
 _BACKGROUND = ("background", 0, "")
+_NEWEST = ("newest", 0, "")
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
 """The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
@@ -84,7 +85,7 @@ class Suspect:
         return {
             "REPROBUILD_TWICE_PIN": text,
             **threads,
-            **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND} & {*self.pins} else {}),
+            **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND, _NEWEST} & {*self.pins} else {}),
         }
 
 
@@ -126,6 +127,7 @@ def suspects(cause: Cause) -> list[Suspect]:
         found,
         key=lambda each: (
             _seldom(each),
+            each.pins == (_BACKGROUND,),  # which changes more than what depends on it
             2 if has_given and _only_draws(each) else int(_is_given(each)),
             not _is_without_seed(each),
             _is_printed(each),
@@ -138,6 +140,8 @@ def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
     """Return what is pinned of a command, and the words for it; empty: nothing."""
     if name.startswith("date"):
         return _DATES, "a fixed time for date"
+    if name.startswith("ls "):
+        return _NEWEST, "the entries that ls gives sorted by name"
     if name.startswith("&"):
         return _BACKGROUND, "one process after the other in a script"
     if name.startswith("xargs"):
@@ -150,7 +154,7 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     """Return what the program's text, or a race, makes suspect."""
     found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
     names = [each.name for each in cause.candidates if each.kind == "hint"]
-    names.sort(key=lambda name: _rank(known_causes.of_hint(name)))
+    names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), name != known_causes.NUMBERED))
     for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
         one = _of_hint(name)
         if one is None:

@@ -327,6 +327,8 @@ _NAMED = Remedy(
 )
 
 
+NUMBERED = "rows that a query numbers in no order"
+"""Where an order of rows becomes a value."""
 _HINTS = {
     "the order of a set": SET,
     "batches in the order in which workers finish": BATCHES,
@@ -334,6 +336,7 @@ _HINTS = {
     "what threads draw from one generator": SHARED_GENERATOR,
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
+    NUMBERED: QUERY,
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "the clock of a database": SQL_CLOCK,
     "what a full queue does not take": FULL,
@@ -361,8 +364,9 @@ def of_source(kind: str, name: str) -> Remedy | None:
             return remedy
     if kind == "entropy" and name.startswith(("uuid.", "secrets.token_")):
         return _NAMED
-    if name.startswith(("xargs", "&")):
-        return _XARGS if name.startswith("xargs") else _BESIDE
+    for begins, remedy in _OF_COMMANDS:
+        if name.startswith(begins):
+            return remedy
     if kind == "entropy" and function != name:
         return _COMMAND if name.endswith(" in a command") else _IN_LIBRARY
     return SOURCES.get(kind)
@@ -378,6 +382,7 @@ _BESIDE = Remedy(
     "let each write a file of its own, and join these in a fixed order after wait",
     "GNU Bash's manual on lists of commands",
 )
+_OF_COMMANDS = (("ls ", SOURCES["mtime"]), ("xargs", _XARGS), ("&", _BESIDE))
 _COMMAND = Remedy(
     "the command draws by the system's random numbers, or a seed from the clock",
     "give it a fixed source: shuf and sort -R --random-source=FILE, RANDOM=SEED, awk: srand(SEED)",

@@ -6,6 +6,7 @@ cause, whatever that is. So it finds causes of which no record and no list knows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -25,6 +26,8 @@ KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
 _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
+_DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
+"""What a statement looks like at which a time decides: another one only hands it on."""
 DECISION = "decision"
 """The kind of a candidate that is a statement after which the runs went on in another way."""
 HANDED = "handed"
@@ -164,6 +167,8 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
     if not cause.proven or not cause.candidates:
         return cause
     if all(each.kind in _TIMES for each in cause.candidates):
+        if any("seed" in each.place.text.lower() for each in cause.candidates):
+            return cause  # by which all decides that is drawn
         return _with_decision(cause, laboratory.followed().decisions)
     seed = cause.candidates[0]
     if is_seed(seed) and not is_unseeded(seed):
@@ -188,7 +193,8 @@ def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
     for decision in decisions:
         came_from = {(each.file, each.line) for each in (decision.place, *decision.came_from)}
         clocks = tuple(each for each in cause.candidates if (each.place.file, each.place.line) in came_from)
-        if clocks:  # the others are only printed
+        at_clock = any(each.place.line == decision.place.line for each in clocks)
+        if clocks and (at_clock or _DECIDES.search(decision.place.text)):  # the others are only printed
             line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
             place = decision.place if cause.kind == "source" else cause.place
             return replace(cause, candidates=(line, *clocks), place=place)

@@ -14,7 +14,7 @@ _MOST_PARENTS = 8
 _DRAWING = re.compile(
     # Where a command stands, and not in the words of another one, such as ``command -v shuf``.
     r"(?:^|[|;&({`!]|(?:\b(?:then|do|else|xargs|env|nice|time|exec|sudo)|-c)[ \t]+[\"']?)"
-    r"[ \t]*(?:\w+=\S*[ \t]+)*(?:[\w./]*/)?(?P<shuf>shuf)\b"
+    r"[ \t]*(?:\w+=\S*[ \t]+)*(?:[\w./]*/)?(?P<command>shuf\b|ls (?:-\w+ )*-\w*t\w*(?= |$))"
     r"|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
     r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
     r"|\bdate (?:-u )?[\"']?\+[\"']?%[sN]"  # a number, which may be a seed
@@ -33,7 +33,7 @@ def drawn_by(command: Any) -> str:
     found = _DRAWING.search(line)
     if not found or _SEEDED.search(line):
         return ""
-    return found["shuf"] or found[0]
+    return found["command"] or found[0]
 
 
 def drawn_in(path: str) -> list[tuple[int, str, str]]:
@@ -114,6 +114,21 @@ exec {} "$@" """,
 }
 """What each becomes that draws, or whose output is in the order in which processes end."""
 
+BY_NAME = {
+    "ls": """n=$#
+while [ $n -gt 0 ]; do
+  n=$((n - 1)) word=$1
+  shift
+  case $word in
+  --*) ;;
+  -*t*) word=$(printf %s "$word" | tr -d t) && [ "$word" != - ] || continue ;;
+  esac
+  set -- "$@" "$word"
+done
+exec {} "$@" """,
+}
+"""Entries sorted by their names in place of their times."""
+
 _DATE = """for word; do
   case $word in -d* | --date* | -r* | --reference* | -f* | --file* | -s* | --set*) exec {} "$@" ;; esac
 done
@@ -127,6 +142,18 @@ def faster_date(began: int, times: int) -> str:
     return f"""{_DATE}now=$({{}} +%s%N)
 now=$(({began} + {times} * (now - {began})))
 exec {{}} -d @$((now / 1000000000)).$(printf %09d $((now % 1000000000))) "$@\""""
+
+
+def pin(kinds: Any) -> None:
+    """Pin what commands do, of one kind."""
+    if "commands" in kinds:
+        replace(REPLACED)
+    elif "newest" in kinds:
+        replace(BY_NAME)
+    elif "background" in kinds:
+        one_by_one()
+    elif "dates" in kinds:
+        replace({"date": FIXED_DATE})
 
 
 def replace(programs: dict[str, str]) -> None:

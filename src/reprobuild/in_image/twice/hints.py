@@ -104,10 +104,11 @@ def of_file(path: str) -> list[tuple[int, str]]:
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []
-    return sorted({(line, what) for line, what in _found(tree) if line})
+    source = data.decode("utf-8", "replace").splitlines()
+    return sorted({(line, what) for line, what in _found(tree, source) if line})
 
 
-def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     named = _of_sets(tree)
     queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
     harmless = {
@@ -118,7 +119,7 @@ def _found(tree: ast.AST) -> Iterator[tuple[int, str]]:
     }
     yield from _threads(tree)
     yield from _tasks(tree)
-    yield from library_hints.found(tree)
+    yield from library_hints.found(tree, source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
             yield node.iter.lineno, "the order of a set"
@@ -260,31 +261,41 @@ def _is_set(node: ast.AST, named: set[str]) -> bool:
 
 
 def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the lines of functions that threads run, at which they fill what they share."""
-    started = set()
+    """Give the lines of functions that threads run, at which they fill what they share.
+
+    Where a function only fills a place of its own, which an argument says, what it calls may change the rest:
+    then it is the line that starts the threads.
+    """
+    started: dict[str, list[int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _called(node)
             at = _STARTS.get(name, -1) if isinstance(node.func, ast.Attribute) else -1  # not Python's own map
             given = [node.args[at]] if 0 <= at < len(node.args) else []
             given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]
-            started |= {
-                each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in given
-            }
+            for each in given:
+                started.setdefault(_name(each), []).append(node.lineno)
         elif isinstance(node, ast.ClassDef) and any(
             _name(base) in ("Thread", "Process") for base in node.bases
         ):
-            started.add("run")
+            started.setdefault("run", [])
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in started:
             names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
             own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-            for line, value in _filled(node):
-                if not (isinstance(value, ast.Name) and value.id in own):
-                    yield line, "what threads fill in the order in which they come to it"
-            for line, value in _drawn(node):
-                if not (isinstance(value, ast.Name) and value.id in own):
-                    yield line, SHARED_GENERATOR
+            places = {each.arg for each in node.args.args}
+            filled = [line for line, value in _filled(node) if _name_of(value) not in own]
+            shared = [line for line, value in _filled(node, but=places) if _name_of(value) not in own]
+            drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
+            yield from ((line, "what threads fill in the order in which they come to it") for line in shared)
+            yield from ((line, SHARED_GENERATOR) for line in drawn)
+            if filled and not shared and not drawn:
+                yield from ((line, "threads that share what they work on") for line in started[node.name])
+
+
+def _name_of(value: ast.expr) -> str:
+    """Return the name that an expression is; empty: it is another one."""
+    return value.id if isinstance(value, ast.Name) else ""
 
 
 def _tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -307,11 +318,14 @@ def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
             yield node.lineno, node.func.value
 
 
-def _filled(function: ast.AST) -> Iterator[tuple[int, ast.expr]]:
-    """Give what a function puts something into, with the lines."""
+def _filled(function: ast.AST, but: Container[str] = ()) -> Iterator[tuple[int, ast.expr]]:
+    """Give what a function puts something into, with the lines; not into places of some names alone."""
     for node in ast.walk(function):
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from ((node.lineno, each.value) for each in targets if isinstance(each, ast.Subscript))
+            for each in targets:
+                of_its_own = isinstance(node, ast.Assign) and _name(getattr(each, "slice", each)) in but
+                if isinstance(each, ast.Subscript) and not of_its_own:
+                    yield node.lineno, each.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
             yield node.lineno, node.func.value

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ORDERLESS = "rows that a query gives in no order"
+NUMBERED = "rows that a query numbers in no order"
 SQL_CLOCK = "the clock of a database"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 MOST_QUERY = 10_000
@@ -26,6 +27,7 @@ _CLOCK = re.compile(
     r"'now'|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\b(?:now|today|get_current_timestamp)\s*\(\s*\)",
     re.IGNORECASE,
 )
+_WINDOW = re.compile(r"\bOVER\s*\((?![^()]*\bORDER\s+BY\b)[^()]*\)", re.IGNORECASE)
 _DATABASES = ("duckdb", "sqlite3")
 _SORTED = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
 _SELECTS = re.compile(r"\b(?:SELECT|INSERT|UPDATE)\b", re.IGNORECASE)
@@ -49,27 +51,38 @@ def sql_files() -> list[str]:
 
 def of_query(query: str) -> Iterator[tuple[int, str]]:
     """Give the lines of a query, from 1, whose rows or values have no order, or that ask for the time."""
+    for found, what in _clauses(query):
+        yield query.count("\n", 0, found.start()) + 1, what
+
+
+def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
     query = query[:MOST_QUERY]
-    found = [(each.start(), SQL_CLOCK) for each in _CLOCK.finditer(query)]
-    if "duckdb" in sys.modules and not _SORTED.search(query):
-        found += [(each.start(), ORDERLESS) for each in _CLAUSE.finditer(query)]
-    for at, what in found:
-        yield query.count("\n", 0, at) + 1, what
+    for each in _CLOCK.finditer(query):
+        yield each, SQL_CLOCK
+    if "duckdb" in sys.modules:
+        for each in _WINDOW.finditer(query):
+            yield each, NUMBERED
+        for each in () if _SORTED.search(query) else _CLAUSE.finditer(query):
+            yield each, ORDERLESS
 
 
-def found(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the lines of a program, and what they may do."""
+def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines of a program, and what they may do; ``source``: all its lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             yield from _compiled_draws(node)
         elif any(name in sys.modules for name in _DATABASES):
-            yield from _queries(node)
+            yield from _queries(node, source)
 
 
-def _queries(node: ast.AST) -> Iterator[tuple[int, str]]:
+def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        if _SELECTS.search(node.value[:MOST_QUERY]):
-            yield from ((node.lineno + line - 1, what) for line, what in of_query(node.value))
+        query = node.value
+        for clause, what in _clauses(query) if _SELECTS.search(query[:MOST_QUERY]) else ():
+            # A text may be put together of several on lines of their own.
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            own = [line for line in lines if line <= len(source) and clause[0] in source[line - 1]]
+            yield own[0] if len(own) == 1 else node.lineno + query.count("\n", 0, clause.start()), what
     elif (
         "duckdb" in sys.modules
         and isinstance(node, ast.Call)

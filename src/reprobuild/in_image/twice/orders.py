@@ -10,6 +10,7 @@ import functools
 import itertools
 import os
 import sys
+import weakref
 from typing import Any
 
 from .places import here, is_users
@@ -17,6 +18,7 @@ from .watching import Watcher
 
 MOST_ITEMS = 6
 WAIT = "concurrent.futures.wait"
+ASYNCIO_WAIT = "asyncio.wait"
 
 
 def _shown(value: Any, depth: int = 2) -> str:
@@ -37,6 +39,7 @@ def install(watcher: Watcher, sources: Any) -> None:
     watcher.after("concurrent.futures", functools.partial(_futures, sources))
     if sys.version_info < (3, 13):  # from then on it gives what `async for` goes through, too
         watcher.after("asyncio", functools.partial(_asyncio, sources))
+    watcher.after("asyncio", functools.partial(_tasks, sources))
     watcher.after("multiprocessing.pool", functools.partial(_pools, sources))
     watcher.after("multiprocessing.queues", functools.partial(_queues, sources, ("Queue", "SimpleQueue")))
     watcher.after("queue", functools.partial(_queues, sources, ("Queue",)))
@@ -74,7 +77,7 @@ class InTurn(set):  # type: ignore[type-arg]
 
 def number_of(future: Any) -> int:
     """Return which of its process's futures it is; -1 for one that was made before they were counted."""
-    return int(getattr(future, "_reprobuild_number", -1))
+    return int(_numbers.get(future, getattr(future, "_reprobuild_number", -1)))
 
 
 def _waits_for_some(sources: Any, module: Any) -> None:
@@ -119,6 +122,55 @@ def _asyncio(sources: Any, module: Any) -> None:
 
     module.as_completed = as_completed
     module.tasks.as_completed = as_completed
+
+
+def _tasks(sources: Any, module: Any) -> None:
+    """Watch what asyncio's `wait` gives: sets of tasks, of which some may have ended before others."""
+    make, inner, count = module.BaseEventLoop.create_task, module.wait, itertools.count()
+
+    @functools.wraps(make)
+    def create_task(self: Any, *given: Any, **named: Any) -> Any:
+        task = make(self, *given, **named)
+        # Not those of a server in the same process, which come in between at any time.
+        if any(is_users(each.f_code.co_filename) for each in _above(3)):
+            _numbers[task] = next(count)
+        return task
+
+    @functools.wraps(inner)
+    def wait(fs: Any, *arguments: Any, **keywords: Any) -> Any:
+        waiting = sources.call_of("order", ASYNCIO_WAIT, inner, (fs, *arguments), keywords)
+        return told(waiting, here(2, imports=False)) if _called_by_program() else waiting
+
+    async def told(waiting: Any, place: Any) -> Any:
+        found = await waiting
+        for task in found[0]:
+            sources.note("order", ASYNCIO_WAIT, _numbers.get(task, -1), place)
+        return found
+
+    module.BaseEventLoop.create_task = create_task
+    module.wait = module.tasks.wait = wait
+
+
+def _above(most: int) -> Any:
+    """Yield the frames of those who called the caller."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and most:
+        yield frame
+        frame, most = frame.f_back, most - 1
+
+
+_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+"""Which of its process's tasks each is."""
+
+
+async def first_made(inner: Any, tasks: Any, **named: Any) -> Any:
+    """Wait for the task that was made first, whichever ends first; where for all, give them in that order."""
+    waiting = sorted(tasks, key=lambda task: _numbers.get(task, -1))
+    if named.pop("return_when", "ALL_COMPLETED") == "ALL_COMPLETED":
+        done, pending = await inner(waiting, **named)
+        return InTurn(done), pending
+    done, _ = await inner(waiting[:1])
+    return done, set(waiting[1:])
 
 
 class _Told:

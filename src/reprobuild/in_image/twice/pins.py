@@ -182,6 +182,8 @@ class Pins(recorded.Sources):
                 except base.CancelledError:
                     continue
             return base.DoneAndNotDoneFutures(orders.InTurn(futures), set())
+        if label == orders.ASYNCIO_WAIT:
+            return orders.first_made(sys.modules["asyncio.tasks"].wait.__wrapped__, *given, **named)
         # Each is waited for by what it then gives.
         return list(given[0])
 
@@ -369,12 +371,7 @@ def install(watcher: Watcher) -> None:
     recorded.install(watcher, pins)
     if "machine" in pins.places:
         _machine_files(pins)
-    if "commands" in pins.places:
-        commands.replace(commands.REPLACED)
-    elif "background" in pins.places:
-        commands.one_by_one()
-    elif "dates" in pins.places:
-        commands.replace({"date": commands.FIXED_DATE})
+    commands.pin(pins.places)
     if "threads" in pins.places:
         watcher.after(
             "concurrent.futures", _single(("ThreadPoolExecutor", "ProcessPoolExecutor"), "max_workers")
