@@ -165,6 +165,17 @@ def test_a_unit_changes_with_the_size_of_a_time() -> None:
     assert GrownTimes(runs, [one], "standard output").are_times(("0.1", "0.2"), (one, other)) is None
 
 
+def test_commas_between_thousands_are_part_of_a_number() -> None:
+    one, other = "test_lu  0.2935  2,770.855  7", "test_lu  0.3160  2,595.303  7"
+    runs = faster("test_lu  29.3501  27.708  7", "test_lu  294.3500  2.771  7")
+    grown = GrownTimes(runs, [one], "standard output")
+    assert grown.are_times(("0.2935", "0.3160"), (one, other))
+    assert grown.are_times(("2,770.855", "2,595.303"), (one, other))
+    rows = "12,770,855", "12,595,855"  # three numbers
+    runs = faster("12,771,855", "12,772,855")
+    assert not GrownTimes(runs, [rows[0]], "standard output").are_times(("770", "595"), rows)
+
+
 DEVIATIONS = [(0.0987, 0.168, 1.10), (0.0102, 0.798, 6.10), (0.0021, 0.305, 4.90), (0.0051, 0.497, 3.67)]
 """Of times of a few folds, in a run as it is and with faster clocks: the first began slowly."""
 

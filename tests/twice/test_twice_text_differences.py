@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import example, given, settings
@@ -602,6 +603,15 @@ def test_a_mean_of_some_times_needs_a_word_where_it_has_few_digits(told: str, co
     lines = [f"{told} {sum(run[:3]) / 3:.3f}" for run in times]
     found, _ = Texts(*sides).compare([lines[0]], [lines[1]], "standard output", many=False)
     assert (found == 0) == counts
+
+
+def test_a_file_may_be_called_after_several_drawn_names() -> None:
+    names = [uuid4().hex for _ in range(2)]
+    one, other = (Evidence(names={"uuids": (name,)}, began=1.8e9, ended=1.8e9 + 9) for name in names)
+    left, right = ([f"wrote 0001_{name}_final.json"] for name in names)
+    number, found = Texts(one, other).compare(left, right, "standard output", many=False)
+    assert (number, [each.kind for each in found]) == (None, ["drawn name"])
+    assert Texts(one, Evidence()).compare(left, right, "standard output", many=False)[0] == 0
 
 
 def live(times: Sequence[float], order: Sequence[int], scores: Sequence[float]) -> list[str]:

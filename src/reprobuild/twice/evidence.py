@@ -45,6 +45,8 @@ _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
 _WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' ports")
 """Kinds of which no part is recognized."""
+_BY_TURN = ("uuids", "drawn names", "temporary names")
+"""Kinds that a main thread draws in the same order in each run."""
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
 
@@ -219,11 +221,7 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
             of_pool = _POOL_WORKER.fullmatch(process_name := str(table["process"][1]))
             for kind, given in table["names"].items():
                 told = [str(name)[:200] for name in given]
-                # A short number may be a result, too.
-                if of_pool and kind == "process numbers" and all(len(name) >= _OF_POOL for name in told):
-                    names["pool workers"] += told
-                else:
-                    names[str(kind)[:40]] += told
+                names[_kind_of(str(kind)[:40], told, is_worker=process_name != "MainProcess")] += told
             names["pool workers"] += [process_name] if of_pool else []
             for key, items in _sites(table["sites"], process):
                 values[key] += items
@@ -238,6 +236,18 @@ def read_evidence(folder: Path, began: float, ended: float) -> Evidence:
         names=limits.bounded_names(names), items=items, messages=messages,
         several=several, alone=alone, contents=contents,
     )  # fmt: skip
+
+
+def _kind_of(kind: str, names: Sequence[str], *, is_worker: bool) -> str:
+    """Return the kind of some names of a process; of one that others start, none is known by its turn.
+
+    Which of them gets a task is not the program's choice.
+    """
+    if is_worker and kind in _BY_TURN:
+        return f"{_THREADS}{kind}"
+    # A short number may be a result, too.
+    of_pool = is_worker and kind == "process numbers" and all(len(name) >= _OF_POOL for name in names)
+    return "pool workers" if of_pool else kind
 
 
 def _alone(writers: Sequence[Mapping[str, Any]]) -> frozenset[str]:

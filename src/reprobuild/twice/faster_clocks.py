@@ -44,6 +44,7 @@ _SECONDS = {
 """Units of a duration, which change with its size, as joblib's 0.1s and 1.8min."""
 _UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
 _SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_UNIT.pattern})?")
+_THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _COLUMN = 3
 """Numbers at a place of several lines, at least, whose median is looked at."""
 
@@ -106,6 +107,7 @@ class GrownTimes:
         if not all(found for _, found in faster):
             return None
         verdicts = []
+        pair = pair[0].replace(",", ""), pair[1].replace(",", "")
         for at, (x, y) in enumerate(zip(*both, strict=True)):
             if (x.text, y.text) == pair:
                 grown = [(times, found[at]) for times, found in faster]
@@ -313,8 +315,13 @@ def _range(text: str, decimals: int) -> tuple[float, float]:
     return value - half * 1.000001, value + half * 1.000001
 
 
+def _plain(line: str) -> str:
+    """Return a line without drawn names, and without commas between thousands where it is no row of them."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _DRAWN.sub("@", line))
+
+
 def _numbers(line: str) -> list[_Number]:
-    text = _DRAWN.sub("@", line)
+    text = _plain(line)
     found = []
     for match in _NUMBER.finditer(text):
         unit = _UNIT.match(text, match.end())
@@ -325,7 +332,7 @@ def _numbers(line: str) -> list[_Number]:
 
 def shape_of(line: str) -> str:
     """Return a line without its numbers, the units of time behind them, and drawn names."""
-    text = _DRAWN.sub("@", line)
+    text = _plain(line)
     return " ".join(_SHAPE.sub(" # ", text).split())
 
 

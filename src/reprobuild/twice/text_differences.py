@@ -219,7 +219,7 @@ class Texts:
     def _explained(
         self, x: Token, y: Token, lines: Sequence[str], *, redrawn: bool, of_measure: bool
     ) -> str | None:
-        if x.key and (x.key == y.key or (self._in_any_order and x.kind == y.kind == "process number")):
+        if x.key and (x.key == y.key or (self._in_any_order and x.kind == y.kind and x.kind in _OF_TURN)):
             return x.kind if x.kind not in COUNTED else x.key
         if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
@@ -388,6 +388,8 @@ class Texts:
 
 
 _CR = "\r"
+_OF_TURN = ("process number", "port", "clients' port")
+"""What belongs to the first, the second and so on, in whichever order these come."""
 _STREAMS = ("standard output", "standard error")
 _LINES = ((is_layout, "width of a table"), (is_told_by_time, "what the command time measured"))
 """What tells a line of two runs by those around it that it is no result."""

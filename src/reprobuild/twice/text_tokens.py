@@ -8,7 +8,7 @@ from math import isinf
 from struct import pack, unpack
 
 from .derived_items import Item
-from .evidence import EXACT, FEW, Evidence
+from .evidence import EXACT, FEW, SHORTEST, Evidence
 from .timestamps import MOMENT, in_run
 
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
@@ -105,9 +105,9 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
                     break
                 kind, text = match.lastgroup or "", match[0]
             else:
-                before = text[: len(text) - len(known.text)]
-                found += [Token("word", before, ""), known] if before else [known]
-                at = match.end()
+                begin = text.find(known.text)
+                found += [Token("word", text[:begin], ""), known] if begin else [known]
+                at = match.start() + begin + len(known.text)
                 continue
         key = ""
         if kind == "number":
@@ -140,7 +140,9 @@ def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
         if any(start <= int(text, 16) < end for start, end in evidence.memory):
             return Token("address", text, "address")
     else:
-        for part in (text, text[-_TEMPORARY:]):
+        # A file may be called after several, as 0001_<uuid>_<time>.json.
+        head = text.partition("_")[0]
+        for part in (text, text[-_TEMPORARY:], *((head,) if len(head) >= SHORTEST else ())):
             whole = evidence.parts.get(part.replace("-", ""))
             if whole is not None:
                 return Token("drawn name", part, f"{whole[0].removesuffix('s')} {whole[1]}")
