@@ -105,6 +105,30 @@ def need(library: str) -> None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{library} is not installed")
 
 
+PARQUET = """
+import sys, pyarrow, pyarrow.parquet
+from datetime import datetime
+more = ["a"] * 299_999 + [sys.argv[1]]
+table = pyarrow.table({"id": list(range(300_000)), "score": [0.5] * 300_000, "more": more})
+table = table.append_column("last", [[None, 1] * 150_000])
+made = table.replace_schema_metadata({"created": datetime.now().isoformat(), "rows": sys.argv[2]})
+pyarrow.parquet.write_table(made, "large.parquet")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_large_table_is_told_by_digests_of_its_rows(tmp_path: Path) -> None:
+    need("pyarrow")
+    program = tmp_path / "program.py"
+    drawn = "__import__('secrets').token_hex(3)[0]"
+    for argv, known in ((("'a'", "'many'"), "text"), ((drawn, "'many'"), "parts"), (("'a'", drawn), "parts")):
+        program.write_text(PARQUET.replace("sys.argv[1]", argv[0]).replace("sys.argv[2]", argv[1]))
+        found = compared(torch_python(), [str(program)], tmp_path, how=HowToRun(times=3, trace=False))
+        assert verdict(found) == known, verdict_line(found)
+        assert known == "text" or "line " in found.ends[0].what
+
+
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.line_order import keep_their_order, matched
+from reprobuild.twice.line_order import keep_their_order, matched, turns
+from reprobuild.twice.text_differences import Texts
 
 SIDES = (Evidence(), Evidence())
 
@@ -40,3 +43,19 @@ def test_each_line_that_differs_is_in_one_pair(one: list[str], other: list[str])
     assert not set(left) & set(right)
     assert all(line in one for line in left)
     assert all(line in other for line in right)
+
+
+@pytest.mark.parametrize(("form", "known"), [("[{}/3] {} took {} s", True), ("{}. {} took {} s", False)])
+def test_how_many_have_ended_is_no_result_and_a_rank_is_one(form: str, known: bool) -> None:
+    times = {"a": ("0.11", "0.31"), "b": ("0.42", "0.25"), "c": ("0.56", "0.77")}
+    lines = [
+        [form.format(at, name, times[name][run]) for at, name in enumerate(order, 1)]
+        for run, order in enumerate(("abc", "cab"))
+    ]
+    sides = [
+        Evidence(items=[Item(("text", f"{name}.py", 7, 0), both[run], 0, 0) for name, both in times.items()])
+        for run in (0, 1)
+    ]
+    number, found = Texts(sides[0], sides[1]).compare(lines[0], lines[1], "standard output", many=False)
+    assert (number is None) == known, found
+    assert bool(turns(lines[0], lines[1])) == known

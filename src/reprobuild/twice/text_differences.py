@@ -31,7 +31,7 @@ from .line_forms import (
     regions_apart,
     template,
 )
-from .line_order import keep_their_order, matched
+from .line_order import keep_their_order, matched, turns
 from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
@@ -83,6 +83,8 @@ class Texts:
         self._grown = GrownTimes((), (), "")
         self._in_any_order = False
         """Whether the lines are put side by side by what they say."""
+        self._counts: frozenset[tuple[str, int]] = frozenset()
+        """Where they are counted then, as in [3/24]."""
         self.apart: tuple[str, str] | None = None
         """The lines of which one is a result, where they are not on the same line."""
 
@@ -133,6 +135,7 @@ class Texts:
         found: list[TextDifference] = []
         in_order = list(zip(one, other, strict=False))
         pairs = matched(one, other, self.sides) if self._in_any_order else in_order
+        self._counts = turns(one, other) if self._in_any_order else frozenset()
         for number, (a, b) in enumerate(pairs):
             if a != b:
                 explained = self._line(a, b, place := f"line {number + 1} of {where}")
@@ -226,6 +229,8 @@ class Texts:
         if any(_is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
             return "duration or speed"
         number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
+        if any((outline(lines[0]), at) in self._counts for at in number.places):
+            return "its turn"
         found = self._measured(number)
         if found in (None, BY_DIGITS):
             grown = self._grown.are_times((x.text, y.text), number.lines, of_measure=of_measure)

@@ -142,6 +142,22 @@ def _socket(module: Any) -> None:
     watch(module, "gethostname", "host names")
 
 
+def _pool_threads(module: Any) -> None:
+    """Keep the names of a pool's threads: which of them gets a task is not the program's choice."""
+    inner = module._worker
+
+    @functools.wraps(inner)
+    def worker(*arguments: Any) -> Any:
+        name = module.threading.current_thread().name
+        if any(
+            word in name.lower() for word in ("thread", "pool", "worker")
+        ):  # another may name a result, too
+            add("pool workers", name)
+        return inner(*arguments)
+
+    module._worker = worker
+
+
 def install(watcher: Watcher) -> None:
     """Watch what is there, and what is imported later."""
     if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
@@ -154,6 +170,7 @@ def install(watcher: Watcher) -> None:
         watcher.after("uuid", functools.partial(watch, name=name, kind="uuids"))
     watcher.after("tempfile", lambda module: watch(module._RandomNameSequence, "__next__", "temporary names"))
     watcher.after("secrets", _secrets)
+    watcher.after("concurrent.futures.thread", _pool_threads)
     watcher.after("socket", _socket)
     for module, names in _RUN_NAMES.items():
         for name in names:

@@ -22,6 +22,8 @@ MOST_BYTES = 32 << 20
 MOST_LINES = 50_000
 """Of one file that are told by themselves; of those behind them digests, each of `BLOCK` lines."""
 BLOCK = 1000
+BATCH = 1 << 16
+"""Rows of a large table that have a digest together."""
 MOST_VALUES = 1_000_000
 """Of a file that is read."""
 LONGEST = 2000
@@ -120,10 +122,27 @@ def _few(count: int) -> None:
 
 def _parquet(path: str) -> Any:
     file = sys.modules["pyarrow.parquet"].ParquetFile(path)
-    _few(file.metadata.num_rows * max(1, file.metadata.num_columns))
     yield f"Parquet: {file.metadata.num_row_groups} groups of rows, format {file.metadata.format_version}"
-    yield f"metadata {_shown(file.metadata.metadata)}"
-    yield from _table(file.read(), file.schema_arrow)
+    # The schema below has what is encoded here once more, as metadata with a date.
+    more = {key: value for key, value in (file.metadata.metadata or {}).items() if key != b"ARROW:schema"}
+    yield f"metadata {_shown(more)}"
+    if file.metadata.num_rows * max(1, file.metadata.num_columns) > MOST_VALUES:
+        yield from _by_batches(file)
+    else:
+        yield from _table(file.read(), file.schema_arrow)
+
+
+def _by_batches(file: Any) -> Any:
+    """Yield a digest of some rows after another, as Arrow writes them."""
+    import hashlib  # noqa: PLC0415 -- as above
+
+    yield from _schema(file.schema_arrow)
+    for number, batch in enumerate(file.iter_batches(batch_size=BATCH)):
+        _few(number)
+        told = sys.modules["pyarrow"].BufferOutputStream()
+        with sys.modules["pyarrow"].ipc.new_stream(told, batch.schema.remove_metadata()) as stream:
+            stream.write_batch(batch.replace_schema_metadata())
+        yield f"rows {number}: {_letters(hashlib.sha256(told.getvalue()))}"
 
 
 def _feather(path: str) -> Any:
@@ -133,10 +152,14 @@ def _feather(path: str) -> Any:
     yield from _table(table, table.schema)
 
 
-def _table(table: Any, schema: Any) -> Any:
+def _schema(schema: Any) -> Any:
     for field in schema:
         yield f"column {field.name!r}: {str(field.type)!r} {field.nullable} {_shown(field.metadata)}"
     yield f"metadata {_shown(schema.metadata)}"
+
+
+def _table(table: Any, schema: Any) -> Any:
+    yield from _schema(schema)
     for row in zip(*(column.to_pylist() for column in table.columns)):  # several may have one name
         yield " | ".join(map(_shown, row))
 
