@@ -10,7 +10,14 @@ from types import ModuleType
 import pytest
 
 from reprobuild.in_image.twice.hints import of_file
-from reprobuild.in_image.twice.library_hints import COMPILED_DRAW, NUMBERED, ORDERLESS, SQL_CLOCK, found
+from reprobuild.in_image.twice.library_hints import (
+    COMPILED_DRAW,
+    NUMBERED,
+    ORDERLESS,
+    SHARED,
+    SQL_CLOCK,
+    found,
+)
 from reprobuild.twice import known_causes
 
 
@@ -53,6 +60,25 @@ def test_a_number_of_a_row_without_order_is_a_hint_of_its_own(monkeypatch: pytes
         assert list(found(ast.parse("\n".join(lines)), lines)) == [(3, NUMBERED)] * counts
     assert NUMBERED == known_causes.NUMBERED
     assert known_causes.of_hint(NUMBERED) is known_causes.QUERY
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("grid[at[k]] += w[k]", False),  # by its own number, which may lead to places that others have, too
+        ("grid[i, j] += w[k]", True),
+        ("total[0] = k", True),
+        ("out[k] = w[k]", False),
+        ("own = np.zeros(3)\n        own[0] += 1", False),
+        ("total += w[k]", False),  # of which Numba makes a sum
+    ],
+)
+def test_a_loop_of_threads_that_changes_what_is_shared_is_a_hint(line: str, *, counts: bool) -> None:
+    program = f"@njit(parallel=True)\ndef f(w):\n    for k in prange(len(w)):\n        {line}\n"
+    assert list(found(ast.parse(program), program.split("\n"))) == [(4, SHARED)] * counts
+    plain = program.replace("prange", "range")
+    assert list(found(ast.parse(plain), plain.split("\n"))) == []
+    assert known_causes.of_hint(SHARED) is known_causes.THREADS
 
 
 def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,21 @@ def test_a_clock_that_is_a_seed_has_no_line_at_which_it_decides(tmp_path: Path) 
     )
 
 
+def test_a_field_that_takes_the_time_for_each_object_is_named(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import random, time\nfrom dataclasses import dataclass, field\n@dataclass\nclass Params:\n"
+        "    size: int = 9\n    marks: list = field(default_factory=list)\n"
+        "    seed: int = field(default_factory=time.time_ns)\n"
+        "params = Params()\nprint(random.Random(params.seed).random())\n"
+    )
+    found = compared(sys.executable, [str(program)], tmp_path)
+    assert found.cause is not None
+    assert [(each.name, each.place.line) for each in found.cause.candidates] == [("time.time_ns", 7)], rows(
+        found
+    )
+
+
 def test_a_value_that_cannot_travel_refutes_nothing(tmp_path: Path) -> None:
     found = compared(sys.executable, [str(PROGRAM), "unmovable"], tmp_path)
     assert found.cause is not None

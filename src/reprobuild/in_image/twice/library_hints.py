@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ORDERLESS = "rows that a query gives in no order"
 NUMBERED = "rows that a query numbers in no order"
 SQL_CLOCK = "the clock of a database"
+SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 MOST_QUERY = 10_000
 """Characters of a query that are read."""
@@ -69,8 +70,9 @@ def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
 def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     """Give the lines of a program, and what they may do; ``source``: all its lines."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and _is_compiled(node):
             yield from _compiled_draws(node)
+            yield from _compiled_races(node)
         elif any(name in sys.modules for name in _DATABASES):
             yield from _queries(node, source)
 
@@ -91,11 +93,43 @@ def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         yield node.lineno, ORDERLESS
 
 
+def _is_compiled(function: ast.FunctionDef) -> bool:
+    """Return whether Numba compiles a function."""
+    decorators = [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
+    return any(_name(each) in _COMPILERS for each in decorators)
+
+
+def _compiled_races(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Give the lines at which loops of Numba's threads change what is not each turn's own.
+
+    https://numba.readthedocs.io/en/stable/user/parallel.html#explicit-parallel-loops
+    """
+    for loop in ast.walk(function):
+        called = getattr(loop, "iter", None)
+        if not (
+            isinstance(loop, ast.For) and isinstance(called, ast.Call) and _name(called.func) == "prange"
+        ):
+            continue
+        own = {_name(loop.target), *_made_in(loop)}
+        for node in ast.walk(loop):
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(each, ast.Subscript) and not own & {_name(part) for part in ast.walk(each)}:
+                        yield node.lineno, SHARED
+
+
+def _made_in(loop: ast.For) -> set[str]:
+    """Return the names of arrays that each turn of a loop makes for itself."""
+    return {
+        _name(target)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+    }
+
+
 def _compiled_draws(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
     """Give the lines at which a function that Numba compiles draws."""
-    decorators = [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
-    if not any(_name(each) in _COMPILERS for each in decorators):
-        return
     for node in ast.walk(function):
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Attribute) and _name(called.value) == "random" and called.attr != "seed":

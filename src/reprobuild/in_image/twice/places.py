@@ -49,12 +49,42 @@ def here(depth: int = 1, *, imports: bool = True) -> tuple[str, int, str]:
         code, name = frame.f_code, frame.f_code.co_filename
         if name == _PICKLED:
             name = str(frame.f_globals.get("__file__", name))
+        if (field := _field_of(frame))[0]:
+            return field
         if is_users(name):
             return name[-300:], frame.f_lineno or 0, code.co_name[:200]
         if not imports and code.co_filename.startswith("<frozen importlib"):
             break
         frame = frame.f_back
     return "", 0, ""
+
+
+_FRESH = re.compile(r"\bdefault_factory\s*=.*(?:time|now|uuid|random|rand|secrets|token|pid)")
+
+
+def is_of_dataclass(frame: FrameType) -> bool:
+    """Return whether a frame is the ``__init__`` that was made for a dataclass of the program's."""
+    code = frame.f_code
+    if (code.co_filename, code.co_name) != ("<string>", "__init__"):
+        return False
+    module = sys.modules.get(str(frame.f_globals.get("__name__")))
+    return is_users(str(getattr(module, "__file__", "<")))
+
+
+def _field_of(frame: FrameType) -> tuple[str, int, str]:
+    """Return the line of the one field of a dataclass that is made anew for each object; else nothing."""
+    if not is_of_dataclass(frame):
+        return "", 0, ""
+    import inspect  # noqa: PLC0415 -- dataclasses has imported it
+
+    kind = type(frame.f_locals.get("self"))
+    try:
+        lines, first = inspect.getsourcelines(kind)
+        found = [number for number, line in enumerate(lines, first) if _FRESH.search(line)]
+        file = inspect.getsourcefile(kind) or ""
+    except (OSError, TypeError):
+        return "", 0, ""
+    return (file[-300:], found[0], kind.__name__) if len(found) == 1 else ("", 0, "")
 
 
 def drawn_at(depth: int = 1) -> tuple[str, int, str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import commands, gpu_states, hints, libraries, library_hints, orders, settings
 from .libraries import PINNED, seeded_with
-from .places import here, is_users, place_of, text
+from .places import here, is_of_dataclass, is_users, place_of, text
 from .watching import Watcher
 
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
@@ -191,6 +191,8 @@ def _inside(frame: Any, kind: str) -> str | None:
     if is_users(frame.f_code.co_filename):
         return ""
     module = str(frame.f_globals.get("__name__", ""))
+    if frame.f_code.co_filename == "<string>" and is_of_dataclass(frame):
+        return ""
     counts = kind in ("draw", "seed", "entropy") and not module.startswith(_BESIDE)
     if counts or (kind == "clock" and module in _ARCHIVES):
         return f" in {module[:80]}:{frame.f_lineno}"
