@@ -115,3 +115,14 @@ def test_the_lines_of_a_difference_are_those_that_differ() -> None:
     one, other = ["begin", FAST, "loss 0.5"], ["begin", "loss 0.6"]
     assert texts.compare(one, other, WHERE, many=False)[0] == 1
     assert texts.apart == ("loss 0.5", "loss 0.6")
+
+
+def test_a_line_with_a_drawn_name_is_not_left_out_for_the_form_of_its_digits() -> None:
+    """As the ids of the cells of a notebook: some have digits alone, more or fewer in each run."""
+    runs = [["12345678", "2836c791"], ["1a2b3c4d", "5e6f7a8b"], ["11111111", "22222222"], ["33333333"] * 2]
+    lines = [[f'"id": "{each}",' for each in run] for run in runs]
+    sides = [Evidence(names={"threads' uuids": tuple(run)}) for run in runs]
+    faster_runs = [FasterRun(times, {WHERE: lines[at]}, sides[at]) for at, times in ((2, 100), (3, 1000))]
+    assert without_timed((lines[0], sides[0]), (lines[1], sides[1]), faster_runs, WHERE)[2] == []
+    number, _ = Texts(sides[0], sides[1], faster=faster_runs).compare(lines[0], lines[1], WHERE, many=False)
+    assert number is None

@@ -45,7 +45,8 @@ def without_timed(
         return list(one[0]), list(other[0]), []
     sides = (one, other)
     counts = [Counter(lines) for lines, _ in sides]
-    differ = {shape_of(line) for line in (counts[0] - counts[1]) + (counts[1] - counts[0])}
+    more = (counts[0] - counts[1], one[1]), (counts[1] - counts[0], other[1])
+    differ = {shape_of(line) for lines, side in more for line in lines if not _has_drawn(line, side)}
     timed = {shape for shape in differ if _is_timed(shape, sides, faster, where)}
     left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in sides]
     shown = [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
@@ -68,6 +69,11 @@ def _is_timed(shape: str, sides: Sequence[Side], faster: Sequence[FasterRun], wh
 
 def _alike(lines: Sequence[str], shape: str) -> list[str]:
     return [line for line in lines if shape_of(line) == shape]
+
+
+def _has_drawn(line: str, evidence: Evidence) -> bool:
+    """Return whether a line has a drawn name, whose digits would make another form of it in each run."""
+    return any(token.kind == "drawn name" for token in tokens(line, evidence))
 
 
 def _first(side: Side, shape: str) -> str:
