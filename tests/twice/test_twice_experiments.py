@@ -220,6 +220,18 @@ def test_generators_without_seeds_are_shared_by_no_threads() -> None:
     assert (found.candidates, found.remedy) == (made, known_causes.of_source("draw", made[0].name))
 
 
+def test_a_generator_without_a_seed_in_each_worker_is_tried_in_one_alone() -> None:
+    """Which of several workers gets a task varies, so that their generators are seeded is not enough."""
+    drawn = candidate("entropy", "random.SystemRandom.getrandbits", 7)
+    hint = candidate("hint", known_causes.UNSEEDED_HINT, 7)
+    found = confirmed(supposed(drawn, hint, DRAW), Runs({0, 7}), 6)
+    assert (found.proven, found.candidates) == (True, (drawn,))
+    assert found.trials[-1].what.endswith("and one worker in each pool")
+    assert found.remedy == known_causes.SOURCES["draw"]
+    assert suspects(supposed(drawn, hint, DRAW))[-1].pins[1:] == (("threads", 0, ""),)
+    assert not any(each.pins[1:] for each in suspects(supposed(drawn, DRAW)))
+
+
 def test_a_space_of_gymnasium_has_a_generator_of_its_own() -> None:
     """Seeding the modules' generators changes nothing of it, and no threads share it."""
     space = candidate("draw", "gymnasium.spaces.Discrete.sample", 5)

@@ -6,7 +6,7 @@ What is pinned where is chosen here; `in_image.twice.pins` does it. Pure but for
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -122,10 +122,12 @@ def suspects(cause: Cause) -> list[Suspect]:
         pins = (("all of torch", 0, ""),)
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
+    found += _of_workers(cause, given)
     has_given = any(map(_is_given, found))
     return sorted(
         found,
         key=lambda each: (
+            _THREADS in each.pins[1:],
             _seldom(each),
             each.pins == (_BACKGROUND,),  # which changes more than what depends on it
             2 if has_given and _only_draws(each) else int(_is_given(each)),
@@ -134,6 +136,19 @@ def suspects(cause: Cause) -> list[Suspect]:
             each.remedy not in known_causes.SPECIAL,
         ),
     )
+
+
+def _of_workers(cause: Cause, given: Sequence[Candidate]) -> Iterator[Suspect]:
+    """Yield the generators without a seed as one worker alone has them: which of several draws may vary."""
+    unseeded = {
+        (each.place.file, each.place.line)
+        for each in cause.candidates
+        if each.name == known_causes.UNSEEDED_HINT
+    }
+    for each in given:
+        if each.kind == "entropy" and (each.place.file, each.place.line) in unseeded:
+            what = f"{_told(each)}, and one worker in each pool"
+            yield Suspect(what, (_pin(each), _THREADS), (each,), known_causes.SOURCES["draw"], faithful=False)
 
 
 def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
