@@ -36,9 +36,6 @@ IN_FRAMEWORKS = [
 LEFT = {
     "mmengine_like": "a mean of times that NumPy rounds to a few digits is not followed",
     "wandb_off": "its own file of records has the times, and is compared by its bytes",
-    "c18": "Parquet, Feather and DuckDB are compared by their bytes",
-    "c20": "a text in HDF5 of another length moves all that stands behind it",
-    "d02": "several processes log in an order of their own, some by more lines than one",
     "d09": "which worker got how many tasks",
     "d12": "a chart of times, and a time of day in whole numbers in a pickle",
     "d15": "a run's name is drawn from lists of words",
@@ -49,10 +46,11 @@ LEFT = {
     "d20": "a chart of times",
     "k10": "a mean of times that a busy machine makes ten times as long",
     "k17": "in some runs: a difference of memory figures that is a few kilobytes",
-    "l14": "workers end in another order, each with its process number and time",
-    "l16": "the id that CatBoost draws for a model has a digit less at times, which moves what is behind it",
-    "l20": "the best of many times that NumPy takes, in an HDF5 file",
-    "l17": "workers tell times of one digit",
+    "l17": "in some runs: deviations of a few times that differ much on a busy machine",
+    "o03": "in some runs: process numbers of three digits",
+    "o08": "a share of the processor that psutil measures and that is 0 or 100 at times",
+    "o16": "a picture of times",
+    "o18": "columns that run into each other where times are long",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

@@ -297,3 +297,13 @@ def test_a_text_of_another_length_leaves_what_is_around_it() -> None:
     ]
     lines = [value_lines(before + each + after, Evidence()) for each in (flat_text(ids[0]), *odd)]
     assert len(set(lines)) == len(lines)
+
+
+def test_a_date_of_pandas_is_found_by_its_microseconds_or_nanoseconds() -> None:
+    evidence = Evidence(items=[Item(("moment", "train.py", 3, 0), 1927627200.25, 0, 0)])
+    micro = 1927627200250000
+    for unit, name in ((1, "micro"), (1000, "nano")):
+        for more in (0, 1):
+            lines = value_lines(b"\xff\xfe" * 4 + (unit * (micro + more)).to_bytes(8, "little"), evidence)
+            assert lines
+            assert (f"moment 2031-01-31 12:00:00.250000 in {name}seconds" in lines) == (not more)

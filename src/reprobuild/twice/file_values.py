@@ -100,7 +100,10 @@ class _Reader:
                 moment = datetime(1970, 1, 1) + timedelta(microseconds=micro)  # noqa: DTZ001 -- as it is pickled
                 state = moment.__reduce__()[1][0]
                 if isinstance(state, bytes):
-                    self.words.setdefault(state, f"moment {_moment(state)}")
+                    told = f"moment {_moment(state)}"
+                    self.words.setdefault(state, told)
+                    for unit, name in ((1, "micro"), (1000, "nano")):  # as NumPy and pandas have it
+                        self.words.setdefault(struct.pack("<q", unit * micro), f"{told} in {name}seconds")
 
     def lines(self, data: bytes, name: str, depth: int) -> Iterator[str]:
         """Yield the lines of something that is called ``name``."""
@@ -332,10 +335,8 @@ class _Reader:
             at += size if told is not None else 1
 
 
-_CENTURY = 7
-"""The first byte of a year from 1792 to 2047."""
-_LATEST = 4e15
-"""Microseconds since 1970, in the year 2096."""
+_CENTURY = 7  # the first byte of a year from 1792 to 2047
+_LATEST = 4e15  # microseconds since 1970, in the year 2096
 _NO_DIGITS = str.maketrans("0123456789", "ghijklmnop")
 _BY_NAME = ("GET", "PUT", "GLOBAL", "INST", "PERSID", "EXT1", "EXT2", "EXT4", "PROTO")
 """How the opcodes of pickles end that give no value."""
