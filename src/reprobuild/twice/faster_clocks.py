@@ -63,7 +63,7 @@ class FasterRun:
     def alike(self, where: str, shape: str) -> Sequence[str]:
         """Return its lines of a shape."""
         if where not in self._shapes:
-            self._shapes[where] = _by_shape(self.texts.get(where, ()))
+            self._shapes[where] = by_shape(self.texts.get(where, ()))
         return self._shapes[where].get(shape, [])
 
     def with_numbers(self, where: str, shape: str, numbers: Mapping[int, str]) -> str:
@@ -84,7 +84,7 @@ class GrownTimes:
     def __init__(self, runs: Sequence[FasterRun], lines: Sequence[str], where: str) -> None:
         self._runs, self._where = runs, where
         self._lines = lines if runs else ()
-        self._shapes = _by_shape(self._lines)
+        self._shapes = by_shape(self._lines)
         self._turns: dict[str, int] = {}
         """Of each line which of its shape it is the first time."""
         self._directions: dict[tuple[str, int], int] = {}
@@ -336,7 +336,8 @@ def shape_of(line: str) -> str:
     return " ".join(_SHAPE.sub(" # ", text).split())
 
 
-def _by_shape(lines: Sequence[str]) -> dict[str, list[str]]:
+def by_shape(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Return the lines of each shape, in their order."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         found[shape_of(line)].append(line)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .evidence import MAYBE, Evidence
-from .faster_clocks import FasterRun, shape_of
+from .faster_clocks import FasterRun, by_shape, shape_of
 from .text_tokens import tokens
 
 TIMED = "which lines were written as time passed, as runs with faster clocks show"
@@ -43,41 +43,33 @@ def without_timed(
     """Return the lines of two runs without those, and the first of each kind that was left out."""
     if not faster:
         return list(one[0]), list(other[0]), []
-    sides = (one, other)
-    counts = [Counter(lines) for lines, _ in sides]
+    counts = [Counter(lines) for lines, _ in (one, other)]
     more = (counts[0] - counts[1], one[1]), (counts[1] - counts[0], other[1])
     differ = {shape_of(line) for lines, side in more for line in lines if not _has_drawn(line, side)}
-    timed = {shape for shape in differ if _is_timed(shape, sides, faster, where)}
-    left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in sides]
-    shown = [(_first(one, shape), _first(other, shape)) for shape in sorted(timed)]
-    return left[0], left[1], shown
+    alike = [by_shape(lines) for lines, _ in (one, other)] if differ else []
+    both = {
+        shape: [(found.get(shape, []), side) for found, (_, side) in zip(alike, (one, other), strict=True)]
+        for shape in differ
+    }
+    timed = {shape for shape, sides in both.items() if _is_timed(shape, sides, faster, where)}
+    left = [[line for line in lines if not timed or shape_of(line) not in timed] for lines, _ in (one, other)]
+    shown = [["".join(lines[:1]) for lines, _ in both[shape]] for shape in sorted(timed)]
+    return left[0], left[1], [(first, second) for first, second in shown]
 
 
 def _is_timed(shape: str, sides: Sequence[Side], faster: Sequence[FasterRun], where: str) -> bool:
-    alike = [_alike(lines, shape) for lines, _ in sides]
+    """Return whether time chooses which lines of a shape come; ``sides``: those of each run."""
     most, *_, fastest = sorted(faster, key=lambda run: run.times)
     many, known = most.alike(where, shape), fastest.alike(where, shape)
-    if not max(map(len, alike)) < len(many) <= len(known):
+    if not max(len(lines) for lines, _ in sides) < len(many) <= len(known):
         return False
     meant = {_meaning(line, fastest.evidence) for line in known}
-    return all(
-        _meaning(line, evidence) in meant
-        for lines, (_, evidence) in zip(alike, sides, strict=True)
-        for line in lines
-    )
-
-
-def _alike(lines: Sequence[str], shape: str) -> list[str]:
-    return [line for line in lines if shape_of(line) == shape]
+    return all(_meaning(line, evidence) in meant for lines, evidence in sides for line in lines)
 
 
 def _has_drawn(line: str, evidence: Evidence) -> bool:
     """Return whether a line has a drawn name, whose digits would make another form of it in each run."""
     return any(token.kind == "drawn name" for token in tokens(line, evidence))
-
-
-def _first(side: Side, shape: str) -> str:
-    return next(iter(_alike(side[0], shape)), "")
 
 
 def _meaning(line: str, evidence: Evidence) -> str:
