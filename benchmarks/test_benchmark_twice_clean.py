@@ -48,9 +48,11 @@ LEFT = {
     "k17": "in some runs: a difference of memory figures that is a few kilobytes",
     "l17": "in some runs: deviations of a few times that differ much on a busy machine",
     "o03": "in some runs: process numbers of three digits",
+    "o05": "in some runs: the slowest of many times",
     "o08": "a share of the processor that psutil measures and that is 0 or 100 at times",
     "o16": "a picture of times",
     "o18": "columns that run into each other where times are long",
+    "o20": "figures that psutil gives to workers",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

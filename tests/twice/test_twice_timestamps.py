@@ -52,6 +52,8 @@ def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:
         "31/Jan/2031:14:00:01 +0200",
         "D:20310131120001Z",
         "D:20310131140001+02'00'",
+        "datetime.datetime(2031, 1, 31, 12, 0, 1",
+        "datetime.datetime(2031, 1, 31, 12, 0, 1, 48569",
         "12-00-01",
         "2462898.0000174",
         "2.46289800001736119390e+06",

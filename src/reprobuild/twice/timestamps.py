@@ -22,11 +22,13 @@ _SERVED = r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?"
 """As web servers log it (Apache's documentation of mod_log_config, ``%t``)."""
 _OF_PDF = r"D:20\d{12}(?:Z|[+-]\d\d'\d\d'?)?"
 """A date in a PDF (ISO 32000-1, 7.9.4)."""
+_OF_PYTHON = r"datetime\.datetime\(\d{4}(?:, \d{1,2}){5}(?:, \d{1,6})?"
+"""As ``repr`` shows it, without what follows, such as its zone."""
 _CLOCK = r"(?:\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?|\d\d-\d\d-\d\d)"
 _JULIAN = r"(?:2[45]\d{5}\.\d{5,}|2\.[45]\d{10,}[eE]\+?0?6)"
 """A day number of astronomy with a fraction, as SQLite's clock gives it."""
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
-_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH, _SERVED, _OF_PDF)
+_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH, _SERVED, _OF_PDF, _OF_PYTHON)
 _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
 _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
@@ -88,8 +90,10 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
 
 
 def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
-    """Yield what a web server's date or a PDF's means."""
-    if re.fullmatch(_OF_PDF, text):
+    """Yield what a web server's date, a PDF's or one that Python shows means."""
+    if re.fullmatch(_OF_PYTHON, text):
+        yield from _dated([int(number) for number in re.findall(r"\d+", text)[:6]], zones)
+    elif re.fullmatch(_OF_PDF, text):
         told, zone = f"{text[2:10]} {text[10:16]}", _zones(text.replace("'", ""), 16, zones)
         yield from _dated([int(told[:4]), *(int(told[at : at + 2]) for at in (4, 6, 9, 11, 13))], zone)
     elif re.fullmatch(_SERVED, text) and text[3:6].lower() in _MONTHS:
