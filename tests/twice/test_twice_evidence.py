@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis.strategies import integers
 
 from reprobuild.errors import RepeatError
+from reprobuild.in_image.twice import drawn_names
+from reprobuild.twice import evidence as of_runs
 from reprobuild.twice.derived_items import Item, SiteKey, spans
 from reprobuild.twice.evidence import Evidence, read_evidence
 
@@ -45,6 +47,7 @@ def test_processes_count_by_their_names_and_not_by_who_ends_first(tmp_path: Path
 def test_a_worker_that_was_killed_before_it_kept_anything_changes_nothing_of_the_others(
     tmp_path: Path,
 ) -> None:
+    assert drawn_names._BY_TURN == of_runs._BY_TURN
     kept(tmp_path, "1", "", "ForkPoolWorker-1", "train.py", names={"process numbers": ["51"]})
     kept(tmp_path, "2", "", "MainProcess", "train.py", names={"process numbers": ["50"]})
     before = read(tmp_path).parts["50"]

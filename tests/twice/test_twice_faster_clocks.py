@@ -204,6 +204,12 @@ def test_a_result_in_a_column_of_times_counts() -> None:
     grown = GrownTimes(faster(*runs), lines, "standard output")
     assert grown.are_times(("0.1021", "0.1117"), (lines[0], lines[0].replace("0.1021", "0.1117")))
     assert not grown.are_times(("0.9731", "0.9744"), (lines[3], lines[3].replace("0.9731", "0.9744")))
+    rows.append(("0.815", "0.815", "0.815"))  # a result that repeats: it is no column of times
+    noisy = (0.0987, 0.168, 1.10)
+    one, *runs = (many(*(f'"value": {each[run]},' for each in (noisy, *rows))) for run in range(3))
+    lines = one.split("\n")
+    grown = GrownTimes(faster(*runs), lines, "standard output")
+    assert not grown.are_times(("0.0987", "0.0870"), (lines[0], lines[0].replace("0.0987", "0.0870")))
 
 
 def test_a_drawn_name_does_not_hide_what_stands_beside_it() -> None:

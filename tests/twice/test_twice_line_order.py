@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,9 +30,9 @@ _LINES = st.lists(st.sampled_from(["loss 1", "loss 2", "epoch 1 loss 2", "ended"
 
 
 @given(_LINES, st.randoms())
-def test_the_same_lines_are_matched_in_any_order(lines: list[str], draws: object) -> None:
+def test_the_same_lines_are_matched_in_any_order(lines: list[str], draws: random.Random) -> None:
     other = list(lines)
-    draws.shuffle(other)  # type: ignore[attr-defined]
+    draws.shuffle(other)
     assert not matched(lines, other, SIDES)  # none is left over
     assert keep_their_order(lines, other, SIDES) == (lines == other)
 
@@ -53,7 +55,10 @@ def test_how_many_have_ended_is_no_result_and_a_rank_is_one(form: str, known: bo
         for run, order in enumerate(("abc", "cab"))
     ]
     sides = [
-        Evidence(items=[Item(("text", f"{name}.py", 7, 0), both[run], 0, 0) for name, both in times.items()])
+        Evidence(
+            several=True,
+            items=[Item(("text", f"{name}.py", 7, 0), both[run], 0, 0) for name, both in times.items()],
+        )
         for run in (0, 1)
     ]
     number, found = Texts(sides[0], sides[1]).compare(lines[0], lines[1], "standard output", many=False)

@@ -631,7 +631,8 @@ def test_lines_with_a_time_may_come_as_work_ends(where: str) -> None:
         )
         for times in PACES
     ]
-    texts = Texts(Evidence(names=names), Evidence(names=names), faster=runs)
+    sides = [Evidence(names=names, several=True) for _ in range(2)]
+    texts = Texts(sides[0], sides[1], faster=runs)
     number, found = texts.compare(one, live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False)
     assert (number is None) == (not where.endswith(".csv"))
     assert number is not None or found[-1].kind == "order of lines that have a time"
@@ -642,3 +643,5 @@ def test_lines_with_a_time_may_come_as_work_ends(where: str) -> None:
         head + one, head[::-1] + live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False
     )
     assert swapped[0] == 0  # they have no time
+    alone = Texts(Evidence(names=names), Evidence(names=names), faster=runs)  # a loop in an order of its own
+    assert alone.compare(one, live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False)[0] is not None

@@ -72,6 +72,11 @@ class Evidence:
     contents: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Lines of files that only their library reads, by SHA-256."""
 
+    @property
+    def works_beside(self) -> bool:
+        """Whether other processes or threads of the program were at work: what ends first may vary."""
+        return self.several or any(kind == "pool workers" or kind.startswith(_THREADS) for kind in self.names)
+
     @cached_property
     def texts(self) -> Mapping[str, list[Item]]:
         """Items by the text that a measured number was written as."""

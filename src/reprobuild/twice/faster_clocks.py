@@ -14,7 +14,7 @@ from statistics import median
 
 from .evidence import Evidence
 from .line_forms import NUMBER, columns_of_measure, commas_of
-from .text_tokens import LASTING, UUID, printed_range, seconds_of
+from .text_tokens import LASTING, UUID, digits, printed_range, seconds_of
 
 PACES = (100, 1000)
 """How many times as fast the clocks run, in one run each."""
@@ -45,6 +45,10 @@ _SECONDS = {
 _UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
 _SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_UNIT.pattern})?")
 _THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
+_MOST_INDEXES = 64
+"""Sets of places by which lines are looked up, each of which takes one pass over the lines."""
+_LONG = 3
+"""Digits from which a number that comes again in a faster run is no time."""
 _COLUMN = 3
 """Numbers at a place of several lines, at least, whose median is looked at."""
 
@@ -67,8 +71,10 @@ class FasterRun:
         return self._shapes[where].get(shape, [])
 
     def with_numbers(self, where: str, shape: str, numbers: Mapping[int, str]) -> str:
-        """Return its only line of a shape with these numbers, by their places; empty: there is none."""
+        """Return the only line of a shape with these numbers at these places; empty: none, or several."""
         key = (where, shape, tuple(numbers))
+        if key not in self._alone and len(self._alone) >= _MOST_INDEXES:
+            return ""
         if key not in self._alone:
             found = self._alone[key] = {}
             for line in self.alike(where, shape):
@@ -190,6 +196,12 @@ def _together(columns: Sequence[tuple[int, Sequence[_Number]]]) -> int:
     (_, middle), *grown = [(times, median(number.value for number in numbers)) for times, numbers in columns]
     has_parts = all("." in number.text for _, numbers in columns for number in numbers)
     if not math.isfinite(middle) or not has_parts or middle <= 0:
+        return 0
+    # A result among times, as in a table with a row for each measure, is the same by any clock.
+    (_, plain), *_, (_, fastest) = columns
+    if {number.text for number in plain if digits(number.text) >= _LONG} & {
+        number.text for number in fastest
+    }:
         return 0
     found = _Growth(
         middle, middle, [(times, value, value) for times, value in grown], has_parts, _COLUMN_LIKE

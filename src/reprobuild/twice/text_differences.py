@@ -112,8 +112,9 @@ class Texts:
         self._measured_columns, self._commas = columns_of_measure(head), commas_of(head)
         self._in_any_order = many and len(one) == len(other)
         number, same = self._first(one, other, where)
-        live = where.endswith((*_STREAMS, ".log")) and len(one) == len(other)
-        if number is not None and not many and live and keep_their_order(one, other, self.sides):
+        live = where.endswith((*_STREAMS, ".log")) and all(side.works_beside for side in self.sides)
+        may_differ = live and not many and len(one) == len(other)
+        if number is not None and may_differ and keep_their_order(one, other, self.sides):
             self._in_any_order = True
             in_other_order = self._first(one, other, where)
             if in_other_order[0] is None:

@@ -149,9 +149,8 @@ def _pool_threads(module: Any) -> None:
     @functools.wraps(inner)
     def worker(*arguments: Any) -> Any:
         name = module.threading.current_thread().name
-        if any(
-            word in name.lower() for word in ("thread", "pool", "worker")
-        ):  # another may name a result, too
+        # A prefix that the program chose freely may also be the name of a result.
+        if any(word in name.lower() for word in ("thread", "pool", "worker")):
             add("pool workers", name)
         return inner(*arguments)
 

@@ -20,12 +20,14 @@ MOST_FILES = 64
 MOST_BYTES = 32 << 20
 """Of one file."""
 MOST_LINES = 50_000
-"""Of one file that are told by themselves; of those behind them digests, each of `BLOCK` lines."""
+"""Lines of one file that are written out; the rest is digested in blocks of `BLOCK` lines."""
 BLOCK = 1000
 BATCH = 1 << 16
-"""Rows of a large table that have a digest together."""
+"""Rows of a large Parquet table that share a digest."""
 MOST_VALUES = 1_000_000
-"""Of a file that is read."""
+"""Values of a file that are read one by one."""
+MOST_HASHED = 1 << 26
+"""Values of a Parquet file that are read by columns: a few bytes may stand for billions of equal ones."""
 LONGEST = 2000
 """Characters of a value; of a longer one the rest is a digest."""
 _paths: dict[str, str] = {}
@@ -123,22 +125,24 @@ def _few(count: int) -> None:
 def _parquet(path: str) -> Any:
     file = sys.modules["pyarrow.parquet"].ParquetFile(path)
     yield f"Parquet: {file.metadata.num_row_groups} groups of rows, format {file.metadata.format_version}"
-    # The schema below has what is encoded here once more, as metadata with a date.
+    # The schema is encoded here once more, with its metadata, such as a date: it is written out below.
     more = {key: value for key, value in (file.metadata.metadata or {}).items() if key != b"ARROW:schema"}
     yield f"metadata {_shown(more)}"
-    if file.metadata.num_rows * max(1, file.metadata.num_columns) > MOST_VALUES:
+    values = file.metadata.num_rows * max(1, file.metadata.num_columns)
+    if values > MOST_HASHED:
+        raise OverflowError("too much to read")
+    if values > MOST_VALUES:
         yield from _by_batches(file)
     else:
         yield from _table(file.read(), file.schema_arrow)
 
 
 def _by_batches(file: Any) -> Any:
-    """Yield a digest of some rows after another, as Arrow writes them."""
-    import hashlib  # noqa: PLC0415 -- as above
+    """Yield a digest of each batch of rows, as Arrow serializes them."""
+    import hashlib  # noqa: PLC0415 -- only where there is such a table
 
     yield from _schema(file.schema_arrow)
     for number, batch in enumerate(file.iter_batches(batch_size=BATCH)):
-        _few(number)
         told = sys.modules["pyarrow"].BufferOutputStream()
         with sys.modules["pyarrow"].ipc.new_stream(told, batch.schema.remove_metadata()) as stream:
             stream.write_batch(batch.replace_schema_metadata())
@@ -156,6 +160,8 @@ def _schema(schema: Any) -> Any:
     for field in schema:
         yield f"column {field.name!r}: {str(field.type)!r} {field.nullable} {_shown(field.metadata)}"
     yield f"metadata {_shown(schema.metadata)}"
+    # All else of it, as what is noted of fields inside of fields.
+    yield f"schema x'{schema.remove_metadata().serialize().to_pybytes().hex()}'"
 
 
 def _table(table: Any, schema: Any) -> Any:

@@ -75,9 +75,18 @@ def _field_of(frame: FrameType) -> tuple[str, int, str]:
     """Return the line of the one field of a dataclass that is made anew for each object; else nothing."""
     if not is_of_dataclass(frame):
         return "", 0, ""
+    if frame.f_code not in _fields:
+        _fields[frame.f_code] = _fresh_field(type(frame.f_locals.get("self")))
+    return _fields[frame.f_code]
+
+
+_fields: dict[object, tuple[str, int, str]] = {}
+"""By the code that makes a dataclass: its source is read once."""
+
+
+def _fresh_field(kind: type) -> tuple[str, int, str]:
     import inspect  # noqa: PLC0415 -- dataclasses has imported it
 
-    kind = type(frame.f_locals.get("self"))
     try:
         lines, first = inspect.getsourcelines(kind)
         found = [number for number, line in enumerate(lines, first) if _FRESH.search(line)]
