@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from reprobuild.twice import known_causes
+from reprobuild.twice.evidence import read_evidence
 from reprobuild.twice.recorded_run import RECORDS
 from reprobuild.twice.records import read_records
 from support.twice import PROGRAMS, recorded
@@ -26,3 +27,43 @@ def test_what_comes_from_outside_is_recorded_at_the_line_that_takes_it(tmp_path:
     assert expected <= {(each.place.line, f"{each.kind} {each.name}") for each in stream.sources}
     scripts = [each.place for each in stream.sources if each.name == "sort -R in a command"]
     assert [(Path(each.file).name, each.line) for each in scripts] == [("mixed.sh", 4)]
+
+
+WAITS = """
+import asyncio, concurrent.futures, made
+async def work():
+    await asyncio.sleep(0.01)
+async def main():
+    tasks = []
+    for _ in range(3):
+        others = made.tasks(work)
+        tasks.append(asyncio.create_task(work()))
+        await others
+    await asyncio.wait(tasks)
+asyncio.run(main())
+for prefix in ("model", "crunch-worker"):
+    with concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix=prefix) as pool:
+        pool.submit(print, prefix).result()
+"""
+
+
+def test_the_tasks_and_threads_of_a_program_are_told_from_others(tmp_path: Path) -> None:
+    """A server in the same process makes tasks at any time, and a prefix may also be the name of a result."""
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "made.py").write_text(
+        "import asyncio\ndef tasks(work):\n    return asyncio.gather(inner(work), inner(work))\n"
+        "async def inner(work):\n    await asyncio.get_running_loop().create_task(later(work))\n"
+        "async def later(work):\n    await asyncio.gather(*[work() for _ in range(3)])\n"
+    )
+    program = tmp_path / "program.py"
+    program.write_text(f"import sys\nsys.path.insert(0, {str(library)!r})\n{WAITS}")
+    trace = {"REPROBUILD_TWICE_TRACE": "sources", "REPROBUILD_TWICE_EVERY": "1"}
+    run = recorded(sys.executable, [str(program)])
+    ran = run(tmp_path, trace, 30)
+    assert (ran.status, ran.stderr) == (0, b"")
+    [stream] = read_records(tmp_path / RECORDS)
+    waited = [int(each.shown) for each in stream.sources if each.name == "asyncio.wait"]
+    assert sorted(waited) == [*range(min(waited), min(waited) + 3)]
+    names = read_evidence(tmp_path / RECORDS, 0.0, 2e9).names
+    assert names["pool workers"] == ("crunch-worker_0",)

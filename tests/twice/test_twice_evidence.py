@@ -55,6 +55,22 @@ def test_a_worker_that_was_killed_before_it_kept_anything_changes_nothing_of_the
     assert read(tmp_path).parts["50"] == before
 
 
+def test_what_workers_draw_is_not_known_by_its_turn(tmp_path: Path) -> None:
+    """As those of a ProcessPoolExecutor, of which each gets some of the tasks."""
+    own = {"uuids": ["a1b2c3d4e5f6"], "process numbers": ["4711"]}
+    kept(tmp_path, "1", "", "ForkProcess-1", "train.py", names=own)
+    kept(tmp_path, "2", "", "MainProcess", "train.py", names={"uuids": ["0a1b2c3d4e5f"]})
+    kept(tmp_path, "3", "", "ForkProcess-2", "train.py", names={"process numbers": ["47"]})
+    found = read(tmp_path)
+    assert found.names == {
+        "uuids": ("0a1b2c3d4e5f",),
+        "threads' uuids": ("a1b2c3d4e5f6",),
+        "pool workers": ("4711",),
+        "process numbers": ("47",),  # which may be a result, too
+    }
+    assert found.works_beside
+
+
 def test_lines_have_no_order_only_where_the_program_made_processes_of_its_own(tmp_path: Path) -> None:
     kept(tmp_path, "1", "", "MainProcess", "train.py")
     kept(tmp_path, "2", "", "MainProcess", "-c")

@@ -47,6 +47,12 @@ def test_each_line_that_differs_is_in_one_pair(one: list[str], other: list[str])
     assert all(line in other for line in right)
 
 
+def test_how_many_have_ended_does_not_tell_lines_apart() -> None:
+    one = ["[1/3] fold 3", "[2/3] fold 4", "[3/3] fold 5"]
+    other = ["[1/3] fold 4", "[2/3] fold 5", "[3/3] fold 3"]
+    assert matched(one, other, SIDES) == [(one[0], other[2]), (one[1], other[0]), (one[2], other[1])]
+
+
 @pytest.mark.parametrize(("form", "known"), [("[{}/3] {} took {} s", True), ("{}. {} took {} s", False)])
 def test_how_many_have_ended_is_no_result_and_a_rank_is_one(form: str, known: bool) -> None:
     times = {"a": ("0.11", "0.31"), "b": ("0.42", "0.25"), "c": ("0.56", "0.77")}
