@@ -295,7 +295,7 @@ def test_a_text_of_another_length_leaves_what_is_around_it() -> None:
         flat_text(ids[0])[1:],
         b"\1" + flat_text(ids[0])[1:],
     ]
-    odd += [flat_text(ids[0], 0) + b"\0" + bytes([each]) for each in (1, 2)]
+    odd += [flat_text(ids[1], 0) + b"\0" + bytes([each]) for each in (1, 2)]
     lines = [value_lines(before + each + after, Evidence()) for each in (flat_text(ids[0]), *odd)]
     assert len(set(lines)) == len(lines)
 
