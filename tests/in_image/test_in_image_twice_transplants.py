@@ -6,7 +6,7 @@ import random
 import subprocess
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from torch_python import need_torch, torch_python
@@ -18,6 +18,18 @@ from reprobuild.in_image.twice.transplants import dumped, give
 class Item:
     def __init__(self, name: str, seen: int = 0) -> None:
         self.name, self.seen = name, seen
+
+
+class Slots:
+    __slots__ = ("name", "other")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+class Square(NamedTuple):
+    x: int
+    occupant: str | None
 
 
 def given(left: dict[str, Any], names: dict[str, Any], outer: dict[str, Any] | None = None) -> None:
@@ -70,6 +82,15 @@ def test_an_object_that_only_one_run_has_is_a_copy_and_one_that_both_have_is_fil
     given({"item": Item("a", 2), "items": [Item("z", 3)]}, names)
     assert (item.seen, names["item"] is item) == (2, True)
     assert [(each.name, each.seen) for each in names["items"]] == [("z", 3)]
+
+
+def test_named_tuples_are_values_and_objects_with_slots_are_copied() -> None:
+    names: dict[str, Any] = {"squares": [], "items": []}
+    given({"squares": [Square(1, None)], "items": [Slots("a")]}, names)
+    assert names["squares"] == [Square(1, None)]
+    assert [(type(each), each.name, hasattr(each, "other")) for each in names["items"]] == [
+        (Slots, "a", False)
+    ]
 
 
 def test_the_state_of_a_generator_is_set() -> None:

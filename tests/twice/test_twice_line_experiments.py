@@ -198,6 +198,17 @@ def test_an_order_that_addresses_decide_comes_in_at_the_first_line_that_cannot_b
     assert cause.remedy is known_causes.SET
 
 
+def test_an_order_that_addresses_decide_at_several_lines_comes_in_at_the_first() -> None:
+    walks, later = divergence(2, "b"), replace(divergence(3, "c"), late=True)
+    assert outcome(Lines([walks, later], needed=9, kept_none=3, addresses=True)) == ([(LINE, 2)], True)
+
+
+def test_what_came_late_proves_nothing_where_an_earlier_line_cannot_be_tried() -> None:
+    walks, later = divergence(2, "b"), replace(divergence(3, "c"), late=True)
+    assert outcome(Lines([walks, later], needed=3, kept_none=2)) == ([(LINE, 2), (LINE, 3)], False)
+    assert outcome(Lines([walks, replace(later, late=False)], needed=3, kept_none=2)) == ([(LINE, 3)], True)
+
+
 def test_what_parts_first_has_a_cause_of_its_own() -> None:
     """With one line only a file differs still, with another one a stream besides."""
     left = {1: ("file a", "standard error"), 2: ("file a",)}

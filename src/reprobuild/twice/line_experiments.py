@@ -94,18 +94,20 @@ def _by_addresses(
     trials: Sequence[tuple[Divergence | None, Trial]],
     laboratory: LineLaboratory,
 ) -> Cause | None:
-    """Return the first statement that could not be tried as the cause, if the program repeats with the same
-    addresses in each run: then it takes objects in an order that they decide, as that of a set. Else None.
+    """Return a statement as the cause, if the program repeats with the same addresses in each run: then it
+    takes objects in an order that they decide, as that of a set. Else None.
+
+    What was tried is refuted as the only such statement, and what came late may come of an earlier one.
     """
     known = cause.candidates if cause is not None else ()
     tried = [each.place for each, _ in trials if each is not None]
-    untried = [each for each in found if each.sure and each.place not in tried]
-    untried = [each for each in untried if not any(map(_is_seldom, _at(each, known)))]
-    trial = laboratory.tried(ADDRESSES) if untried else None
-    if trial is None or not trial.repeats or not laboratory.parts_still():
+    sure = [each for each in found if each.sure and not any(map(_is_seldom, _at(each, known)))]
+    first = min(sure, key=lambda each: (each.late, each.place in tried), default=None)
+    trial = laboratory.tried(ADDRESSES) if first is not None else None
+    if first is None or trial is None or not trial.repeats or not laboratory.parts_still():
         return None
     told = [*(each for _, each in trials), trial]
-    return _with(cause, (_candidate(untried[0], known),), told, known_causes.SET)
+    return _with(cause, (_candidate(first, known),), told, known_causes.SET)
 
 
 def _try(
@@ -131,7 +133,7 @@ def _try(
         it = "them" if len(divergence.names) > 1 else "it"
         what = f"{told} as one run had {it} after {divergence.given_place}"
         candidates, remedy = (_candidate(divergence, known),), _remedy(divergence, known)
-        sure = divergence.sure or not comes_later
+        sure = not comes_later or (divergence.sure and not divergence.late)
         suspect = Suspect(what, (), candidates, remedy, variables=settings, sure=sure)
         trial = laboratory.tried(suspect)
         if trial is None:

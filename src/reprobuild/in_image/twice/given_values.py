@@ -21,7 +21,7 @@ from .places import is_users
 from .transplants import dumped, give
 
 LINE = "REPROBUILD_TWICE_LINE"
-MOST_TURNS = 2000
+MOST_TURNS = 20_000
 MOST_BYTES = 48 << 20
 """Of the values of one process, before they are compressed."""
 

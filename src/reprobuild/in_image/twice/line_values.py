@@ -217,6 +217,12 @@ def held_by(value: Any) -> Any:
         return {}
 
 
+def in_slots(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object that its classes have slots for."""
+    found = {name: attribute_of(value, name) for name in _slots(type(value))}
+    return {name: each for name, each in found.items() if each is not MISSING}
+
+
 def is_opaque(value: Any) -> bool:
     """Whether it is a module, a function or a class, which count by their names."""
     kind = type(value).__name__

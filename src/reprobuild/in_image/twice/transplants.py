@@ -73,7 +73,10 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> Any:
         """Return what tells an object that the other run has too, and its bytes if it may be copied."""
         kind = type(value)
-        if kind in _PLAIN or kind is State or (values.is_opaque(value) and kind.__name__ != "module"):
+        named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+        if kind in _PLAIN or kind is State or named:
+            return None
+        if values.is_opaque(value) and kind.__name__ != "module":
             return None
         if _is_tensor(value):
             return ("object", _name(value), b"") if value.requires_grad else ("tensor", "", _saved(value))
@@ -85,12 +88,12 @@ class _Pickler(pickle.Pickler):
 
     def _copied(self, value: Any, kind: type) -> bytes:
         """Return the bytes of an object's attributes, if that is all that it has."""
-        attributes = values.held_by(value)
+        attributes = {**values.held_by(value), **values.in_slots(value)}
         if self._depth > 4 or kind.__module__.startswith("torch") or not attributes or _is_module(value):
             return b""
         try:
             file = io.BytesIO()
-            _Pickler(file, self._depth + 1).dump((kind, dict(attributes)))
+            _Pickler(file, self._depth + 1).dump((kind, attributes))
             return file.getvalue()
         except Exception:  # noqa: BLE001 -- whatever cannot be pickled: then only the other run's own will do
             return b""
@@ -116,7 +119,8 @@ class _Unpickler(pickle.Unpickler):
             raise LookupError("an object of the other run is not in this one")
         kind, attributes = _Unpickler(io.BytesIO(copied), self._objects).load()
         made = object.__new__(kind)
-        made.__dict__.update(attributes)
+        for attribute, value in attributes.items():
+            object.__setattr__(made, attribute, value)
         return made
 
 
