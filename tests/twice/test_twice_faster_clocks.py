@@ -165,6 +165,18 @@ def test_a_unit_changes_with_the_size_of_a_time() -> None:
     assert GrownTimes(runs, [one], "standard output").are_times(("0.1", "0.2"), (one, other)) is None
 
 
+def test_a_rate_is_known_by_the_last_state_of_a_bar() -> None:
+    bar = "9/9 [00:0{}<00:00,  {}]"
+    one, other = bar.format(2, "4.10it/s"), bar.format(3, "3.60it/s")
+    first = "\r0/9 [00:00<?, ?it/s]\r"
+    runs = faster(f"{first}9/9 [03:39<00:00, 24.39s/it]", f"{first}9/9 [36:35<00:00, 243.90s/it]")
+    grown = GrownTimes(runs, [first + one], "standard output")
+    assert grown.are_times(("4.10", "3.60"), (one, other), of_measure=True)
+    runs = faster(f"{first}9/9 [03:39<00:00, 4.20it/s]", f"{first}9/9 [36:35<00:00, 4.90it/s]")
+    grown = GrownTimes(runs, [first + one], "standard output")
+    assert not grown.are_times(("4.10", "3.60"), (one, other), of_measure=True)
+
+
 def test_commas_between_thousands_are_part_of_a_number() -> None:
     one, other = "test_lu  0.2935  2,770.855  7", "test_lu  0.3160  2,595.303  7"
     runs = faster("test_lu  29.3501  27.708  7", "test_lu  294.3500  2.771  7")

@@ -53,6 +53,13 @@ def test_how_many_have_ended_does_not_tell_lines_apart() -> None:
     assert matched(one, other, SIDES) == [(one[0], other[2]), (one[1], other[0]), (one[2], other[1])]
 
 
+def test_a_number_that_a_clock_gave_by_chance_tells_lines_apart_still() -> None:
+    sides = (Evidence(items=[Item(("text", "a.py", 7, 0), "0.02", 0, 0)]), Evidence())
+    one = ["beta 0.02 took 3.94 s", "beta 0.04 took 0.11 s"]
+    other = ["beta 0.04 took 0.12 s", "beta 0.02 took 4.05 s"]
+    assert matched(one, other, sides) == [(one[0], other[1]), (one[1], other[0])]
+
+
 @pytest.mark.parametrize(("form", "known"), [("[{}/3] {} took {} s", True), ("{}. {} took {} s", False)])
 def test_how_many_have_ended_is_no_result_and_a_rank_is_one(form: str, known: bool) -> None:
     times = {"a": ("0.11", "0.31"), "b": ("0.42", "0.25"), "c": ("0.56", "0.77")}

@@ -14,6 +14,7 @@ from statistics import median
 
 from .evidence import Evidence
 from .line_forms import NUMBER, columns_of_measure, commas_of
+from .progress_bars import redrawn
 from .text_tokens import LASTING, UUID, digits, printed_range, seconds_of
 
 PACES = (100, 1000)
@@ -43,7 +44,9 @@ _SECONDS = {
 }
 """Units of a duration, which change with its size, as joblib's 0.1s and 1.8min."""
 _UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
-_SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_UNIT.pattern})?")
+_RATE = re.compile(r"(?:(?P<a>[A-Za-z]+)/s|s/(?P<b>[A-Za-z]+))(?![^\W_])")
+"""As tqdm writes it: it/s, or s/it where one takes longer than a second."""
+_SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_RATE.pattern}|{_UNIT.pattern})?")
 _THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _MOST_INDEXES = 64
 """Sets of places by which lines are looked up, each of which takes one pass over the lines."""
@@ -67,7 +70,7 @@ class FasterRun:
     def alike(self, where: str, shape: str) -> Sequence[str]:
         """Return its lines of a shape."""
         if where not in self._shapes:
-            self._shapes[where] = by_shape(self.texts.get(where, ()))
+            self._shapes[where] = by_shape(_last_states(self.texts.get(where, ())))
         return self._shapes[where].get(shape, [])
 
     def with_numbers(self, where: str, shape: str, numbers: Mapping[int, str]) -> str:
@@ -90,7 +93,7 @@ class GrownTimes:
     def __init__(self, runs: Sequence[FasterRun], lines: Sequence[str], where: str) -> None:
         self._runs, self._where = runs, where
         self._lines = lines if runs else ()
-        self._shapes = by_shape(self._lines)
+        self._shapes = by_shape(_last_states(self._lines))
         self._turns: dict[str, int] = {}
         """Of each line which of its shape it is the first time."""
         self._directions: dict[tuple[str, int], int] = {}
@@ -169,16 +172,25 @@ class _Number:
     """Of its unit; 0: it has none that is of time."""
     column: int
     """How many commas are before it."""
+    rate: str = ""
+    """Whether its unit is ``it/s`` or ``s/it``."""
 
     @property
     def value(self) -> float:
         return (seconds_of(self.text) if ":" in self.text else float(self.text)) * (self.seconds or 1.0)
 
+    @property
+    def duration(self) -> float:
+        """Return the seconds that one takes of what there is a rate of."""
+        return self.value if self.rate != "it/s" else 1 / self.value if self.value else math.inf
+
 
 def _in_one_unit(numbers: Sequence[_Number]) -> list[str]:
     """Return the texts of numbers, in seconds where their units are not the same."""
-    if len({number.seconds for number in numbers}) == 1:
+    if len({(number.seconds, number.rate) for number in numbers}) == 1:
         return [number.text for number in numbers]
+    if any(number.rate for number in numbers):
+        return [f"{number.duration:.6f}" for number in numbers]
     return [f"{number.value:.{len(numbers[0].text.partition('.')[2])}f}" for number in numbers]
 
 
@@ -336,16 +348,22 @@ def _numbers(line: str) -> list[_Number]:
     text = _plain(line)
     found = []
     for match in _NUMBER.finditer(text):
-        unit = _UNIT.match(text, match.end())
+        unit, rate = _UNIT.match(text, match.end()), _RATE.match(text, match.end())
         seconds = _SECONDS[unit[1]] if unit else 0.0
-        found.append(_Number(match[0], seconds, text.count(",", 0, match.start())))
+        told = ("it/s" if rate["a"] else "s/it") if rate else ""
+        found.append(_Number(match[0], seconds, text.count(",", 0, match.start()), told))
     return found
 
 
 def shape_of(line: str) -> str:
     """Return a line without its numbers, the units of time behind them, and drawn names."""
-    text = _plain(line)
-    return " ".join(_SHAPE.sub(" # ", text).split())
+    shape = _SHAPE.sub(lambda number: f" # {number['a'] or number['b'] or ''} ", _plain(line))
+    return " ".join(shape.split())
+
+
+def _last_states(lines: Sequence[str]) -> list[str]:
+    """Return lines, of those that are drawn again and again the last state."""
+    return [redrawn(line).last if "\r" in line.rstrip("\r") else line for line in lines]
 
 
 def by_shape(lines: Sequence[str]) -> dict[str, list[str]]:

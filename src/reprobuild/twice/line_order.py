@@ -26,7 +26,7 @@ def matched(one: Sequence[str], other: Sequence[str], sides: Sides) -> list[tupl
             if left[line]:
                 left[line] -= 1
             else:
-                alone[-1].append((_NUMBERED.sub(r"<\1>", general(line, side)), line))
+                alone[-1].append((_NUMBERED.sub(r"<\1>", general(line, side, numbers=False)), line))
     counts = turns([meant for meant, _ in alone[0]], [meant for meant, _ in alone[1]])
     groups: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]]]] = defaultdict(lambda: ([], []))
     for at, read in enumerate(alone):

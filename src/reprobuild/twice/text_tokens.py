@@ -48,11 +48,14 @@ class Token:
     """The measured numbers that a log wrote at this very place of a message."""
 
 
-def general(text: str, evidence: Evidence) -> str:
-    """Return a text with what differs in each run by its nature replaced by what it is."""
+def general(text: str, evidence: Evidence, *, numbers: bool = True) -> str:
+    """Return a text with what differs in each run by its nature replaced by what it is.
+
+    ``numbers``: also plain numbers that were measured, or that are equal to one by chance.
+    """
     found = []
     for token in tokens(text, evidence):
-        measured = token.kind == "number" and (
+        measured = (numbers and token.kind == "number") and (
             _written(token.text, evidence)
             or (digits(token.text) >= EXACT and measured_items(token.text, evidence))
         )
