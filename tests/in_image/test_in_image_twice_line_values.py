@@ -273,3 +273,20 @@ def test_a_set_counts_without_its_order_and_a_large_one_of_objects_by_its_length
     words = [f"word {number}" for number in range(2000)]
     assert line_values.digest(set(words)) == line_values.digest({*reversed(words)})
     assert line_values.digest(set(words)) != line_values.digest({*words[1:], "word"})
+
+
+def test_sets_in_sets_are_looked_at_once_in_all() -> None:
+    """Objects of SQLAlchemy have sets of such objects, and so on."""
+
+    class Table:
+        def __init__(self, number: int) -> None:
+            self.number, self.others = number, set[Table]()
+
+    tables = [Table(number) for number in range(40)]
+    for table in tables:
+        table.others = set(tables)
+    before = line_values.looked_at[0]
+    found = line_values.digest(tables[0])
+    assert line_values.looked_at[0] - before <= line_values.MOST_NODES + len(tables) * line_values.DEPTH
+    tables[3].number = 99
+    assert line_values.digest(tables[0]) != found

@@ -66,6 +66,8 @@ elif sys.argv[1] == "outside":  # what it takes from outside, each kind at one l
     table.execute("create table t (a)")
     table.executemany("insert into t values (?)", [(n,) for n in range(3)])
     table.execute("select a from t order by random()").fetchall()  # entropy SQLite's random()
+    [blob] = table.execute("select randomblob(40)").fetchone()  # entropy SQLite's randomblob()
+    assert len(blob) == 40
     with open("/proc/meminfo") as file:  # machine what was read from /proc/meminfo
         file.read()
     os.path.getmtime(__file__)  # mtime os.path.getmtime

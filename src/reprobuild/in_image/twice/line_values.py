@@ -318,11 +318,19 @@ class _Digest:
                 data = (repr(each).encode("utf-8", "surrogatepass") for each in value)
                 self.hash.update(b"%d" % sum(map(zlib.crc32, data)))
             elif len(value) <= LARGE_SET:
-                total = sum(int(digest(each).lstrip(SMALL) or "0", 16) for each in value)
-                self.hash.update(b"%d" % total)
+                share = self._left // max(1, len(value))
+                self.hash.update(b"%d" % sum(self._of_one(each, share, depth) for each in value))
         else:
             return False
         return True
+
+    def _of_one(self, value: Any, share: int, depth: int) -> int:
+        """Return a number for one value of a set, of which no more than a share is looked at."""
+        inner = _Digest()
+        inner._left = share
+        inner.add(value, depth + 1)
+        self._left -= share - inner._left
+        return int.from_bytes(inner.hash.digest(), "big")
 
     def _at_once(self, value: Any, held: Sequence[Any]) -> bool:
         """Take in a container of numbers and texts, or of lists of these, by its text, which C makes."""

@@ -7,6 +7,7 @@ got the same things in another order.
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import os
 import sys
@@ -242,10 +243,16 @@ def _databases(sources: Any, module: Any) -> None:
         value = int.from_bytes(os.urandom(8), "big", signed=True)
         return int(sources.note("entropy", "SQLite's random()", value))
 
+    def blob(size: Any) -> bytes:
+        value = int.from_bytes(os.urandom(8), "big")
+        value = int(sources.note("entropy", "SQLite's randomblob()", value))
+        return hashlib.shake_128(value.to_bytes(8, "big")).digest(max(1, int(size or 0)))
+
     @functools.wraps(inner)
     def connect(*arguments: Any, **keywords: Any) -> Any:
         found = inner(*arguments, **keywords)
         found.create_function("random", 0, drawn)
+        found.create_function("randomblob", 1, blob)
         return found
 
     module.connect = module.dbapi2.connect = connect
