@@ -177,6 +177,17 @@ def test_a_rate_is_known_by_the_last_state_of_a_bar() -> None:
     assert not grown.are_times(("4.10", "3.60"), (one, other), of_measure=True)
 
 
+def test_what_a_step_takes_is_told_in_any_unit() -> None:
+    bar = "281/281 [====] - {} - loss: 0.0117"
+    one, other = bar.format("0s 188us/step"), bar.format("0s 186us/step")
+    runs = faster(bar.format("5s 19ms/step"), bar.format("53s 188ms/step"))
+    assert GrownTimes(runs, [one], "standard output").are_times(("188", "186"), (one, other), of_measure=True)
+    runs = faster(bar.format("5s 190us/step"), bar.format("53s 188us/step"))
+    assert not GrownTimes(runs, [one], "standard output").are_times(
+        ("188", "186"), (one, other), of_measure=True
+    )
+
+
 def test_commas_between_thousands_are_part_of_a_number() -> None:
     one, other = "test_lu  0.2935  2,770.855  7", "test_lu  0.3160  2,595.303  7"
     runs = faster("test_lu  29.3501  27.708  7", "test_lu  294.3500  2.771  7")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.line_order import keep_their_order, matched, turns
+from reprobuild.twice.line_order import keep_their_order, matched, rows_in_one_order, turns
 from reprobuild.twice.text_differences import Texts
 
 SIDES = (Evidence(), Evidence())
@@ -77,3 +77,79 @@ def test_how_many_have_ended_is_no_result_and_a_rank_is_one(form: str, known: bo
     number, found = Texts(sides[0], sides[1]).compare(lines[0], lines[1], "standard output", many=False)
     assert (number is None) == known, found
     assert bool(turns(lines[0], lines[1])) == known
+
+
+def table(*rows: tuple[str, int, str]) -> list[str]:
+    return [
+        "| action | calls | total |",
+        *(f"| {name:<9} | {calls} | {total} |" for name, calls, total in rows),
+    ]
+
+
+def test_rows_that_are_sorted_by_a_time_are_compared_by_what_they_tell() -> None:
+    """As in the report of Lightning's profiler."""
+    one = table(("run", 1, "9.5"), ("step", 64, "3.1"), ("save", 4, "0.21"), ("load", 4, "0.2"))
+    other = table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.24"), ("save", 4, "0.2"))
+    found = rows_in_one_order(one, other)
+    assert found == [*other[:3], other[4], other[3]]
+    # By a number that is the same in both, or by none, the order is a result; and two rows alike are none.
+    same = table(("run", 1, "9.5"), ("step", 64, "3.1"), ("load", 4, "0.21"), ("save", 4, "0.2"))
+    assert rows_in_one_order(same, same) == same
+    for rows in (
+        table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.2"), ("save", 4, "0.21")),
+        table(("run", 1, "9.9"), ("load", 4, "0.25"), ("step", 64, "3.0"), ("save", 4, "0.2")),
+        table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.24"), ("load", 4, "0.2")),
+        table(("run", 1, "9.9"), ("load", 4, "0.24"), ("save", 4, "0.2")),
+    ):
+        assert rows_in_one_order(one, rows) is None
+    equal = table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.20"), ("save", 4, "0.20"))
+    assert (
+        rows_in_one_order(
+            table(*(("a", 1, "0.2"), ("b", 1, "0.2"))), table(*(("b", 1, "0.2"), ("a", 1, "0.2")))
+        )
+        is None
+    )
+    assert rows_in_one_order(one, equal) is not None
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(0, 9)), max_size=8, unique_by=lambda r: r[0]),
+    st.randoms(),
+)
+def test_rows_are_the_same_ones_in_another_order(rows: list[tuple[str, int]], draws: random.Random) -> None:
+    other = [(name, draws.randrange(9)) for name, _ in rows]
+    lines = [
+        [f"{name} {number}" for name, number in sorted(each, key=lambda row: -row[1])]
+        for each in (rows, other)
+    ]
+    found = rows_in_one_order(*lines)
+    if found is not None:
+        assert sorted(found) == sorted(lines[1])
+        assert [line[0] for line in found] == [line[0] for line in lines[0]]
+
+
+@pytest.mark.parametrize(("scores", "known"), [(("3.1", "3.0"), True), (("0.31", "0.30"), False)])
+def test_rows_sorted_by_a_result_count(scores: tuple[str, str], known: bool) -> None:
+    """Of a table by total seconds both runs have recorded these."""
+    rows = [
+        ("run", "9.51", "9.92"),
+        ("step", scores[0], scores[1]),
+        ("save", "0.21", "0.20"),
+        ("load", "0.20", "0.24"),
+    ]
+    one = table(*((name, 4, a) for name, a, _ in rows))
+    other = table(*((name, 4, b) for name, _, b in sorted(rows, key=lambda row: -float(row[2]))))
+    sides = [
+        Evidence(
+            items=[
+                Item(("text", f"{row[0]}.py", 7, 0), row[run], 0, 0)
+                for row in rows
+                if known or row[0] != "step"
+            ]
+        )
+        for run in (1, 2)
+    ]
+    number, found = Texts(sides[0], sides[1]).compare(one, other, "file /out/profile.txt", many=False)
+    assert (number is None) == known
+    if known:
+        assert found[-1].kind == "order of rows that are sorted by a time"

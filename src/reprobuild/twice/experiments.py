@@ -105,7 +105,7 @@ def suspects(cause: Cause) -> list[Suspect]:
             elif told:
                 remedy = known_causes.of_source(each.kind, each.name)
                 found.append(Suspect(told, (pin,), (each,), remedy, faithful=pin == _DATES))
-        elif each.kind in _LINES:
+        elif each.kind in _LINES and not _is_of_queue(each):
             remedy = known_causes.of_source(each.kind, each.name)
             if is_seed(each) and not is_unseeded(each):
                 remedy = known_causes.SOURCES["seed"]
@@ -182,10 +182,22 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         # What came in time, where the program waits for others for some time, or what these draw in turn.
         waits = [each for each in cause.candidates if each.kind == "timeout"]
         drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
+        came = [each for each in given if _is_of_queue(each) and not each.name.endswith(BY_WORKER)]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
+        if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
+            remedy, drawn = known_causes.SOURCES["order"], came
         proven = (*waits, *drawn, *threads.candidates)
         found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
     return list(found.values())
+
+
+BY_WORKER = " by a worker"
+"""How the recorder ends the name of what a thread or a process of several takes from a queue."""
+
+
+def _is_of_queue(candidate: Candidate) -> bool:
+    """Return whether it is what came from a queue, in an order that no experiment can pin by itself."""
+    return candidate.kind == "order" and candidate.name.removesuffix(BY_WORKER).endswith(".get")
 
 
 def _rank(remedy: Remedy | None) -> int:

@@ -44,8 +44,11 @@ _SECONDS = {
 }
 """Units of a duration, which change with its size, as joblib's 0.1s and 1.8min."""
 _UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
-_RATE = re.compile(r"(?:(?P<a>[A-Za-z]+)/s|s/(?P<b>[A-Za-z]+))(?![^\W_])")
-"""As tqdm writes it: it/s, or s/it where one takes longer than a second."""
+_RATE = re.compile(
+    rf"(?:(?P<a>[A-Za-z]+)/s|(?P<unit>{'|'.join(sorted(_SECONDS, key=len, reverse=True))})/(?P<b>[A-Za-z]+))"
+    r"(?![^\W_])"
+)
+"""As tqdm writes it: it/s, or s/it where one takes longer than a second; Keras has 188us/step."""
 _SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_RATE.pattern}|{_UNIT.pattern})?")
 _THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _MOST_INDEXES = 64
@@ -349,7 +352,7 @@ def _numbers(line: str) -> list[_Number]:
     found = []
     for match in _NUMBER.finditer(text):
         unit, rate = _UNIT.match(text, match.end()), _RATE.match(text, match.end())
-        seconds = _SECONDS[unit[1]] if unit else 0.0
+        seconds = _SECONDS[unit[1]] if unit else _SECONDS[rate["unit"]] if rate and rate["unit"] else 0.0
         told = ("it/s" if rate["a"] else "s/it") if rate else ""
         found.append(_Number(match[0], seconds, text.count(",", 0, match.start()), told))
     return found

@@ -11,6 +11,8 @@ from .evidence import Evidence
 from .line_forms import NUMBER, outline, template
 from .text_tokens import general
 
+_ROWS = 4
+"""Rows whose order by a number is no chance."""
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 Sides = tuple[Evidence, Evidence]
 
@@ -106,3 +108,93 @@ def keep_their_order(one: Sequence[str], other: Sequence[str], sides: Sides) -> 
                     found.append(line)
         plain.append(found)
     return plain[0] == plain[1]
+
+
+def rows_in_one_order(one: Sequence[str], other: Sequence[str]) -> list[str] | None:
+    """Return the lines of the other run in the order of this one's, where these are rows of a table that both
+    runs have sorted by a number which differs, as a profiler sorts its rows by time. None: they are not.
+
+    Whether that number is a time is not known here.
+    """
+    if len(one) != len(other):
+        return None
+    found = list(other)
+    words = [template(line) for line in one], [template(line) for line in other]
+    at = 0
+    while at < len(one):
+        if words[0][at] == words[1][at]:
+            at += 1
+            continue
+        end = _end_of_permutation(*words, at)
+        where = {form: number for number, form in enumerate(words[1][at:end], at)}
+        if len(where) < end - at or not _are_sorted((one, other), words, (at, end)):
+            return None  # where a row belongs is not certain, or nothing tells why it stands there
+        found[at:end] = [other[where[form]] for form in words[0][at:end]]
+        at = end
+    return found
+
+
+def _end_of_permutation(one: Sequence[str], other: Sequence[str], first: int) -> int:
+    """Return where the same forms have come in both, from one that differs; `first` if they never have."""
+    missing = Counter[str]()
+    for at in range(first, len(one)):
+        for form, sign in ((one[at], 1), (other[at], -1)):
+            missing[form] += sign
+            if not missing[form]:
+                del missing[form]
+        if not missing:
+            return at + 1
+    return first
+
+
+def _are_sorted(
+    lines: tuple[Sequence[str], Sequence[str]],
+    words: tuple[Sequence[str], Sequence[str]],
+    rows: tuple[int, int],
+) -> bool:
+    """Return whether some rows, with those around them, are sorted by a number of which most differ."""
+    first, end = rows
+    if first == end:
+        return False
+    inside = [[NUMBER.findall(line) for line in side[first:end]] for side in lines]
+    for column in range(1, min(len(numbers) for side in inside for numbers in side) + 1):
+        values = [[float(numbers[-column]) for numbers in side] for side in inside]
+        for sign in (-1, 1):
+            if not all(_grows(sign, side) for side in values):
+                continue
+            told = [
+                dict(zip(each[first:end], side, strict=True))
+                for each, side in zip(words, values, strict=True)
+            ]
+            differing = sum(told[1][form] != value for form, value in told[0].items())
+            if 2 * differing >= end - first and _with_more(lines, rows, (column, sign), values) >= _ROWS:
+                return True
+    return False
+
+
+def _grows(sign: int, values: Sequence[float]) -> bool:
+    return all(sign * a <= sign * b for a, b in pairwise(values))
+
+
+def _with_more(
+    lines: tuple[Sequence[str], Sequence[str]],
+    rows: tuple[int, int],
+    order: tuple[int, int],
+    values: Sequence[Sequence[float]],
+) -> int:
+    """Return how many rows there are with those before and behind that are in the same order in both runs."""
+    first, end = rows
+    column, sign = order
+    found = end - first
+    for step, edge in ((-1, first), (1, end - 1)):
+        edges = [side[edge - first] for side in values]
+        at = edge + step
+        while 0 <= at < len(lines[0]) and found < _ROWS:
+            numbers = [NUMBER.findall(side[at]) for side in lines]
+            if any(len(each) < column for each in numbers):
+                break
+            more = [float(each[-column]) for each in numbers]
+            if not all(sign * step * a <= sign * step * b for a, b in zip(edges, more, strict=True)):
+                break
+            edges, at, found = more, at + step, found + 1
+    return found

@@ -31,7 +31,7 @@ from .line_forms import (
     regions_apart,
     template,
 )
-from .line_order import keep_their_order, matched, turns
+from .line_order import keep_their_order, matched, rows_in_one_order, turns
 from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
@@ -121,6 +121,16 @@ class Texts:
                 order = _other_order(one, other, where, "order of lines that have a time")
                 return None, [*found, *in_other_order[1], order]
             self._in_any_order = False
+            self._first(one, other, where)
+        if (
+            number is not None
+            and not many
+            and (ordered := rows_in_one_order(one, other)) not in (None, other)
+        ):
+            in_one_order = self._first(one, ordered, where)
+            if in_one_order[0] is None:
+                order = _other_order(one, other, where, "order of rows that are sorted by a time")
+                return None, [*found, *in_one_order[1], order]
             self._first(one, other, where)
         if self.apart == tuple("".join(lines[number : number + 1]) for lines in given if number is not None):
             self.apart = None

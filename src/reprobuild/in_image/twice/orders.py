@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import os
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -20,6 +21,8 @@ from .watching import Watcher
 MOST_ITEMS = 6
 WAIT = "concurrent.futures.wait"
 ASYNCIO_WAIT = "asyncio.wait"
+BY_WORKER = " by a worker"
+"""Which of several gets something is another matter than what comes first."""
 
 
 def _shown(value: Any, depth: int = 2) -> str:
@@ -222,12 +225,19 @@ def _got(sources: Any, inner: Any, name: str) -> Any:
                 sources.note("timeout", name, type(error).__name__)
             raise
         if _called_by_program():
-            sources.note("order", name, _shown(result))
+            sources.note("order", name if _is_main() else f"{name}{BY_WORKER}", _shown(result))
             if _waits(arguments, keywords):
                 sources.note("timeout", name, "something came in time")
         return result
 
     return get
+
+
+def _is_main() -> bool:
+    """Return whether this is the main thread of a process that multiprocessing did not start."""
+    processes = sys.modules.get("multiprocessing.process")
+    started = processes is not None and processes.parent_process() is not None
+    return threading.current_thread() is threading.main_thread() and not started
 
 
 def _waits(arguments: Any, keywords: Any) -> bool:
