@@ -188,6 +188,16 @@ def test_what_a_step_takes_is_told_in_any_unit() -> None:
     )
 
 
+def test_minutes_and_seconds_are_one_time() -> None:
+    """As PyTorch's tutorials print the time that has passed and is left."""
+    form = "Epoch: 2 loss 74.1256 {} (- {})"
+    one, other = form.format("0m 1s", "0m 2s"), form.format("0m 1s", "0m 0s")
+    runs = faster(form.format("1m 9s", "2m 5s"), form.format("15m 9s", "22m 5s"))
+    assert GrownTimes(runs, [one], "standard output").are_times(("2", "0"), (one, other))
+    runs = faster(form.format("1m 9s", "0m 2s"), form.format("15m 9s", "0m 1s"))
+    assert not GrownTimes(runs, [one], "standard output").are_times(("2", "0"), (one, other))
+
+
 def test_commas_between_thousands_are_part_of_a_number() -> None:
     one, other = "test_lu  0.2935  2,770.855  7", "test_lu  0.3160  2,595.303  7"
     runs = faster("test_lu  29.3501  27.708  7", "test_lu  294.3500  2.771  7")

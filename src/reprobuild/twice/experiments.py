@@ -184,9 +184,9 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
         came = [each for each in given if _is_of_queue(each) and not each.name.endswith(BY_WORKER)]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
-        if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
-            remedy, drawn = known_causes.SOURCES["order"], came
         proven = (*waits, *drawn, *threads.candidates)
+        if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
+            proven, remedy = tuple(came), known_causes.SOURCES["order"]
         found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
     return list(found.values())
 

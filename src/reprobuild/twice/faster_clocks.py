@@ -50,6 +50,7 @@ _RATE = re.compile(
 )
 """As tqdm writes it: it/s, or s/it where one takes longer than a second; Keras has 188us/step."""
 _SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_RATE.pattern}|{_UNIT.pattern})?")
+_WORDED = re.compile(r"(?<![\w.])(\d+)m ?(\d+(?:\.\d+)?)s(?![^\W_])")
 _THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _MOST_INDEXES = 64
 """Sets of places by which lines are looked up, each of which takes one pass over the lines."""
@@ -177,6 +178,8 @@ class _Number:
     """How many commas are before it."""
     rate: str = ""
     """Whether its unit is ``it/s`` or ``s/it``."""
+    whole: str = ""
+    """Of minutes or seconds in a duration such as 1m 20s this one, with colons."""
 
     @property
     def value(self) -> float:
@@ -190,6 +193,8 @@ class _Number:
 
 def _in_one_unit(numbers: Sequence[_Number]) -> list[str]:
     """Return the texts of numbers, in seconds where their units are not the same."""
+    if all(number.whole for number in numbers):
+        return [number.whole for number in numbers]
     if len({(number.seconds, number.rate) for number in numbers}) == 1:
         return [number.text for number in numbers]
     if any(number.rate for number in numbers):
@@ -350,11 +355,13 @@ def _plain(line: str) -> str:
 def _numbers(line: str) -> list[_Number]:
     text = _plain(line)
     found = []
+    wholes = {at: each for each in _WORDED.finditer(text) for at in range(*each.span())}
     for match in _NUMBER.finditer(text):
         unit, rate = _UNIT.match(text, match.end()), _RATE.match(text, match.end())
         seconds = _SECONDS[unit[1]] if unit else _SECONDS[rate["unit"]] if rate and rate["unit"] else 0.0
         told = ("it/s" if rate["a"] else "s/it") if rate else ""
-        found.append(_Number(match[0], seconds, text.count(",", 0, match.start()), told))
+        whole = ":".join(wholes[match.start()].groups()) if match.start() in wholes else ""
+        found.append(_Number(match[0], seconds, text.count(",", 0, match.start()), told, whole))
     return found
 
 

@@ -38,6 +38,7 @@ _UNIT = re.compile(
     r"(?![^\W\d_]| *[=:])",
     re.IGNORECASE,
 )
+_SIGNS = ("+", "-")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
@@ -66,10 +67,15 @@ def is_of_measure(line: Sequence[Token], at: int) -> bool:
     return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
 
 
+def sign_before(line: Sequence[Token], at: int) -> str:
+    """Return the sign of a number; empty: it has none."""
+    return line[at - 1].text if at and line[at - 1].text in _SIGNS else ""
+
+
 def goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
     """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
     token = line[at]
-    if token.text == "-" and at + 1 in measured:  # of a difference of two times
+    if token.text in _SIGNS and at + 1 in measured:  # of a difference of two times
         return True
     if redrawn and (token.text in BAR or token.kind == "space"):
         return True

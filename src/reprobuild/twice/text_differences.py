@@ -13,7 +13,7 @@ from math import log
 from . import chance
 from .derived_items import Item, SiteKey
 from .differing_number import DifferingNumber
-from .evidence import EXACT, FEW, MAYBE, Evidence, decimals
+from .evidence import EXACT, FEW, Evidence, decimals
 from .faster_clocks import BY_DIGITS, GROWN, FasterRun, GrownTimes
 from .line_forms import (
     COUNTED,
@@ -29,6 +29,7 @@ from .line_forms import (
     is_told_by_time,
     outline,
     regions_apart,
+    sign_before,
     template,
 )
 from .line_order import keep_their_order, matched, rows_in_one_order, turns
@@ -36,6 +37,7 @@ from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
     digits,
+    is_written,
     measured_items,
     printed_range,
     seconds_of,
@@ -212,14 +214,15 @@ class Texts:
                 return None
             for i, j in zip(*numbers, strict=True):
                 x, y = both[0][i], both[1][j]
-                if x.text != y.text:
+                signs = sign_before(both[0], i), sign_before(both[1], j)
+                if x.text != y.text or signs[0] != signs[1]:
                     of_measure = is_of_measure(both[0], i)
                     if self._measured_columns and not of_measure:
                         of_measure = column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
-                    found.append(TextDifference(where, (x.text, y.text), kind))
+                    found.append(TextDifference(where, (signs[0] + x.text, signs[1] + y.text), kind))
                     measured[0].add(i)
                     measured[1].add(j)
             if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:
@@ -237,7 +240,7 @@ class Texts:
             return x.kind if x.kind not in COUNTED else x.key
         if any(token.kind not in (*COUNTED, "process number", "port") for token in (x, y)):
             return None  # a measured number may by chance be that of a process, too
-        if any(_is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
+        if any(is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
             return "duration or speed"
         number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
         if any((outline(lines[0]), at) in self._counts for at in number.places):
@@ -438,12 +441,3 @@ def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
     if choice == _COMPUTED:
         return side.count(low, high)
     return side.count_written(low, high, decimals(texts[0]) if choice == _WRITTEN else None)
-
-
-def _is_written(one: Item, other: Item, *, of_measure: bool) -> bool:
-    """Return whether two runs wrote a measured number at the same place, at the same turn."""
-    sites = [(each.site[0].removeprefix(MAYBE), *each.site[1:]) for each in (one, other)]
-    maybe = all(each.site[0].startswith(MAYBE) for each in (one, other))
-    alike = sites[0] == sites[1] and (one.at == other.at or one.left == other.left)
-    # What is short, and printed alone, may be a result that is written like a time before it.
-    return alike and not maybe and (of_measure or not sites[0][0].startswith("printed"))

@@ -8,7 +8,7 @@ from math import isinf
 from struct import pack, unpack
 
 from .derived_items import Item
-from .evidence import EXACT, FEW, SHORTEST, Evidence
+from .evidence import EXACT, FEW, MAYBE, SHORTEST, Evidence
 from .timestamps import MOMENT, in_run
 
 _LASTING = re.compile(r"\d+:\d\d(?::\d\d)?(?:\.\d+)?")
@@ -194,3 +194,12 @@ def seconds_of(text: str) -> float:
     for part in clock.split(":"):
         value = 60 * value + float(part)
     return value + 86400 * float(days.split()[0]) if days else value
+
+
+def is_written(one: Item, other: Item, *, of_measure: bool) -> bool:
+    """Return whether two runs wrote a measured number at the same place, at the same turn."""
+    sites = [(each.site[0].removeprefix(MAYBE), *each.site[1:]) for each in (one, other)]
+    maybe = all(each.site[0].startswith(MAYBE) for each in (one, other))
+    alike = sites[0] == sites[1] and (one.at == other.at or one.left == other.left)
+    # What is short, and printed alone, may be a result that is written like a time before it.
+    return alike and not maybe and (of_measure or not sites[0][0].startswith("printed"))

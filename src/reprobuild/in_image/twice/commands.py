@@ -156,6 +156,11 @@ def pin(kinds: Any) -> None:
         replace({"date": FIXED_DATE})
 
 
+def _shell() -> str:
+    """Return a shell that passes on the functions which Bash exports: dash drops variables of such names."""
+    return "/bin/bash" if os.access("/bin/bash", os.X_OK) else "/bin/sh"
+
+
 def replace(programs: dict[str, str]) -> None:
     """Let commands of some names be shell scripts, which call the real ones, first in the path."""
     folder = f"{os.environ['REPROBUILD_TWICE']}/commands"
@@ -170,6 +175,6 @@ def replace(programs: dict[str, str]) -> None:
         )
         if found:
             with open(f"{folder}/{name}", "w") as file:  # noqa: PTH123 -- as above
-                file.write(f"#!/bin/sh\n{script.replace('{}', found)}\n")
+                file.write(f"#!{_shell()}\n{script.replace('{}', found)}\n")
             os.chmod(f"{folder}/{name}", 0o755)  # noqa: PTH101, S103 -- as above; the program runs it
     os.environ["PATH"] = f"{folder}:{path}"
