@@ -116,14 +116,26 @@ pyarrow.parquet.write_table(made, "large.parquet")
 """
 
 
+DUCKDB = """
+import sys, time, duckdb
+connection = duckdb.connect("large.duckdb")
+connection.execute("CREATE TABLE large AS SELECT range AS id, 0.5 AS score, NULL AS none FROM range(400_000)")
+connection.execute("CREATE TABLE small AS SELECT ? AS seconds, ? AS name", [time.perf_counter(), sys.argv[2]])
+connection.execute("ALTER TABLE large ADD COLUMN more VARCHAR")
+connection.execute("UPDATE large SET more = ? WHERE id = 399_999", [sys.argv[1]])
+connection.close()
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_large_table_is_told_by_digests_of_its_rows(tmp_path: Path) -> None:
-    need("pyarrow")
+@pytest.mark.parametrize(("library", "source"), [("pyarrow", PARQUET), ("duckdb", DUCKDB)])
+def test_a_large_table_is_told_by_digests_of_its_rows(library: str, source: str, tmp_path: Path) -> None:
+    need(library)
     program = tmp_path / "program.py"
     drawn = "__import__('secrets').token_hex(3)[0]"
     for argv, known in ((("'a'", "'many'"), "text"), ((drawn, "'many'"), "parts"), (("'a'", drawn), "parts")):
-        program.write_text(PARQUET.replace("sys.argv[1]", argv[0]).replace("sys.argv[2]", argv[1]))
+        program.write_text(source.replace("sys.argv[1]", argv[0]).replace("sys.argv[2]", argv[1]))
         found = compared(torch_python(), [str(program)], tmp_path, how=HowToRun(times=3, trace=False))
         assert verdict(found) == known, verdict_line(found)
         assert known == "text" or "line " in found.ends[0].what

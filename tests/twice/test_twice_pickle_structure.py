@@ -5,14 +5,15 @@ from __future__ import annotations
 import collections
 import pickle
 import pickletools
-from datetime import date, timedelta
+from collections import OrderedDict
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprobuild.twice.pickle_structure import Pickle, PickledObject, array_behind
+from reprobuild.twice.pickle_structure import Pickle, PickledObject, array_behind, date_of
 
 _LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.binary(max_size=3)
@@ -85,3 +86,19 @@ def test_the_array_behind_it_is_as_long_as_shape_and_type_say() -> None:
 def test_an_array_that_is_not_read_is_an_error(built: PickledObject) -> None:
     with pytest.raises(ValueError, match="an array"):
         array_behind(built)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_dates_are_read_in_any_protocol(protocol: int) -> None:
+    at = datetime(2026, 11, 28, 21, 35, 30, 123456, tzinfo=UTC).replace(tzinfo=None)
+    held = pickle.dumps({"state": OrderedDict(a=1), "at": at, "text": "x" * 10}, protocol)
+    dates = [date_of(argument) for _, argument, _ in pickletools.genops(held)]
+    assert [each for each in dates if each] == ["2026-11-28 21:35:30.123456"]
+
+
+def test_items_of_a_dictionary_of_another_class_are_taken() -> None:
+    """As torch.save has a state_dict."""
+    pickled, held = Pickle(), pickle.dumps({"state": OrderedDict(a=1, b=2), "seed": 3}, 2)
+    for opcode, argument, _ in pickletools.genops(held):
+        pickled.take(opcode, argument)
+    assert not pickled.stack

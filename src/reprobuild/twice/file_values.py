@@ -26,7 +26,7 @@ from datetime import datetime, timedelta
 from ..host.zip_directory import hold_whole, open_zip
 from .event_files import bounded, float32
 from .evidence import EXACT, Evidence
-from .pickle_structure import Pickle, array_behind
+from .pickle_structure import Pickle, array_behind, date_of
 from .text_tokens import digits
 
 MOST_BYTES = 16 << 20
@@ -100,7 +100,7 @@ class _Reader:
                 moment = datetime(1970, 1, 1) + timedelta(microseconds=micro)  # noqa: DTZ001 -- as it is pickled
                 state = moment.__reduce__()[1][0]
                 if isinstance(state, bytes):
-                    told = f"moment {_moment(state)}"
+                    told = f"moment {date_of(state)}"
                     self.words.setdefault(state, told)
                     for unit, name in ((1, "micro"), (1000, "nano")):  # as NumPy and pandas have it
                         self.words.setdefault(struct.pack("<q", unit * micro), f"{told} in {name}seconds")
@@ -276,10 +276,11 @@ class _Reader:
             raise ValueError("bytes behind it")
 
     def _argument(self, opcode: str, argument: object, name: str) -> Iterator[str]:
-        if isinstance(argument, bytes | bytearray):
-            moment = _moment(bytes(argument))
+        if moment := date_of(argument):
+            yield from (f"{name}{opcode}", f"{name}moment {moment}")
+        elif isinstance(argument, bytes | bytearray):
             yield f"{name}{opcode}"
-            yield from [f"{name}moment {moment}"] if moment else self._bytes(bytes(argument), name)
+            yield from self._bytes(bytes(argument), name)
         elif isinstance(argument, bool) or argument is None:
             yield f"{name}{opcode} {argument}"
         elif isinstance(argument, int):
@@ -434,16 +435,3 @@ _NUMBERS: dict[str, tuple[int, Callable[[bytes], str]]] = {
     "<i8": (8, _whole),
     "<i4": (4, _whole),
 }
-
-
-def _moment(state: bytes) -> str:
-    """Return the date in ten bytes that `datetime` pickled; empty for any others."""
-    if len(state) != 10:
-        return ""
-    year, (month, day, hour, minute, second) = int.from_bytes(state[:2], "big"), state[2:7]
-    micro = int.from_bytes(state[7:], "big")
-    if not (1970 <= year < 2200 and 0 < month < 13 and 0 < day < 32 and micro < 10**6):
-        return ""
-    if hour > 23 or minute > 59 or second > 59:
-        return ""
-    return f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micro:06}"

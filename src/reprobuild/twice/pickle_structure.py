@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 _MARK = object()
+_DATE = 10
 _WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
 _DTYPES = frozenset(f"{kind}{size}" for kind in "fiucb" for size in (1, 2, 4, 8, 16))
 
@@ -98,6 +99,25 @@ def array_behind(built: PickledObject) -> tuple[int, str, bool] | None:
     return size, f"{order}{told}", built.state.get("numpy_array_alignment_bytes") is not None
 
 
+def date_of(argument: object) -> str:
+    """Return the date in the ten bytes that `datetime` pickles; empty for all else.
+
+    Protocol 2 has no bytes, and writes them as text of Latin-1.
+    """
+    if isinstance(argument, str) and len(argument) == _DATE:
+        argument = argument.encode("latin-1", "ignore")
+    if not isinstance(argument, bytes | bytearray) or len(argument) != _DATE:
+        return ""
+    state = bytes(argument)
+    year, (month, day, hour, minute, second) = int.from_bytes(state[:2], "big"), state[2:7]
+    micro = int.from_bytes(state[7:], "big")
+    if not (1970 <= year < 2200 and 0 < month < 13 and 0 < day < 32 and micro < 10**6):
+        return ""
+    if hour > 23 or minute > 59 or second > 59:
+        return ""
+    return f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{micro:06}"
+
+
 def _plain(name: str, argument: object) -> object:
     """Return the value that an opcode pushes, if it is plain."""
     if name in ("NEWTRUE", "NEWFALSE"):
@@ -105,12 +125,14 @@ def _plain(name: str, argument: object) -> object:
     return argument
 
 
-def _dict(taken: list[object]) -> dict[object, object]:
+def _dict(taken: list[object]) -> object:
     return _filled([{}, *taken])
 
 
-def _filled(taken: list[object]) -> dict[object, object]:
+def _filled(taken: list[object]) -> object:
     into, *rest = taken
+    if isinstance(into, PickledObject):  # of another class, as torch's state_dict is an OrderedDict
+        return into
     if not isinstance(into, dict):
         raise ValueError("no dictionary to fill")  # noqa: TRY004 -- all that is wrong with it is a ValueError
     for key, value in zip(rest[::2], rest[1::2], strict=True):

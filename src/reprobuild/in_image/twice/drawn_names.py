@@ -106,6 +106,20 @@ def _secrets(module: Any) -> None:
     module.choice = choice
 
 
+def _identifiers(module: Any) -> None:
+    """Matplotlib hashes identifiers in a picture with a UUID, where ``svg.hashsalt`` gives it no salt."""
+    inner = module.RendererSVG._make_id
+
+    @functools.wraps(inner)
+    def make_id(self: Any, *given: Any) -> Any:
+        result = inner(self, *given)
+        if module.mpl.rcParams["svg.hashsalt"] is None:
+            add("drawn names", str(result))
+        return result
+
+    module.RendererSVG._make_id = make_id
+
+
 def _system_random(module: Any) -> None:
     """A program may write what the system's generator drew as a number, with any base."""
     inner = module.SystemRandom.getrandbits
@@ -171,6 +185,7 @@ def install(watcher: Watcher) -> None:
     watcher.after("secrets", _secrets)
     watcher.after("concurrent.futures.thread", _pool_threads)
     watcher.after("socket", _socket)
+    watcher.after("matplotlib.backends.backend_svg", _identifiers)
     for module, names in _RUN_NAMES.items():
         for name in names:
             watcher.after(module, functools.partial(watch, name=name, kind="drawn names"))

@@ -27,7 +27,8 @@ BATCH = 1 << 16
 MOST_VALUES = 1_000_000
 """Values of a file that are read one by one."""
 MOST_HASHED = 1 << 26
-"""Values of a Parquet file that are read by columns: a few bytes may stand for billions of equal ones."""
+"""Values that a library itself reads and digests: a few bytes may stand for billions of equal ones."""
+_DIGITS, _NO_DIGITS = "0123456789", "ghijklmnop"
 LONGEST = 2000
 """Characters of a value; of a longer one the rest is a digest."""
 _paths: dict[str, str] = {}
@@ -113,12 +114,12 @@ def _pieces(line: str, hashlib: Any) -> Any:
 
 def _letters(digest: Any) -> str:
     """Return a digest without digits, which could be taken for a measured number."""
-    return str(digest.hexdigest()).translate(str.maketrans("0123456789", "ghijklmnop"))
+    return str(digest.hexdigest()).translate(str.maketrans(_DIGITS, _NO_DIGITS))
 
 
-def _few(count: int) -> None:
+def _few(count: int, most: int = MOST_VALUES) -> None:
     """Raise OverflowError where there is more than is told: before it is all in memory."""
-    if count > MOST_VALUES:
+    if count > most:
         raise OverflowError("too much to tell")
 
 
@@ -249,18 +250,36 @@ def _duckdb(path: str) -> Any:
         for query in _BESIDE_TABLES:
             for row in cursor.execute(query).fetchall():
                 yield f"beside tables: {_shown(row)}"
+        sizes = []
         for schema, table, *told in tables:
             yield f"table {schema!r}.{table!r}: {_shown(told)}"
-            name = ".".join('"' + each.replace('"', '""') + '"' for each in (schema, table))
+            name = f"{_quoted(schema)}.{_quoted(table)}"
+            [(many,)] = cursor.execute(f"SELECT count(*) FROM {name}").fetchall()  # noqa: S608 -- quoted
+            sizes.append((many, table, name))
+        for many, table, name in sorted(sizes):  # of a large one the last rows are told by digests
             # As text: Python's values have no nanoseconds, and a month in an interval is 30 days.
-            rows = cursor.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name} LIMIT {MOST_VALUES + 1}")  # noqa: S608 -- quoted
-            many = 0
+            columns = [row[0] for row in cursor.execute(f"DESCRIBE {name}").fetchall()]
+            wanted = "COLUMNS(*)::VARCHAR"
+            if many * len(columns) > MOST_VALUES:
+                _few(many * len(columns), MOST_HASHED)
+                digest = f"sha256({' || '.join(map(_with_length, columns))})"
+                wanted = f"translate({digest}, '{_DIGITS}', '{_NO_DIGITS}')"
+            rows = cursor.execute(f"SELECT {wanted} FROM {name}")  # noqa: S608 -- quoted
             while some := rows.fetchmany(1000):
-                _few(many := many + len(some) * len(some[0]))
                 for row in some:
                     yield f"{table!r}: {' | '.join(map(_shown, row))}"
     finally:
         connection.close()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _with_length(column: str) -> str:
+    """Return what DuckDB makes a column's text of, with its length, so that no other row has the same."""
+    text = f"{_quoted(column)}::VARCHAR"
+    return f"coalesce(length({text}) || ':' || {text}, 'NULL')"
 
 
 def _shown(value: Any) -> str:
