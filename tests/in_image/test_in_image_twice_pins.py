@@ -19,8 +19,8 @@ import pytest
 
 from reprobuild.in_image.twice import pins
 from reprobuild.in_image.twice.pins import Pins, vary_listings
-from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.recorded_run import HowToRun, between, run_once
+from reprobuild.twice.suspects import Suspect
 from support.twice import PROGRAMS, recorded, scratch_below
 
 

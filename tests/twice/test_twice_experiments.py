@@ -11,11 +11,12 @@ import pytest
 from reprobuild.in_image.twice import hints
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Cause, Trial
-from reprobuild.twice.experiments import EACH_DRAW, Suspect, confirmed, suspects
+from reprobuild.twice.experiments import confirmed
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows, verdict, verdict_line
+from reprobuild.twice.suspects import EACH_DRAW, Suspect, suspects
 from reprobuild.twice.variations import VARIATIONS
 from support.twice import PROGRAMS, compared
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from reprobuild.twice.causes import Trial
-from reprobuild.twice.experiments import Suspect
 from reprobuild.twice.laboratory import ProgramLaboratory
 from reprobuild.twice.recorded_run import RECORDS, HowToRun, RanProgram
 from reprobuild.twice.report import rows
 from reprobuild.twice.runs import compare_runs
+from reprobuild.twice.suspects import Suspect
 from support.twice import compared, scratch_below
 
 FAITHFUL = Suspect("a clock frozen", (("clock", 1, "a.py"),))

@@ -11,7 +11,6 @@ import pytest
 
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Trial
-from reprobuild.twice.experiments import ADDRESSES, Suspect
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Divergence, FollowedLines
 from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back, proven_in_part
@@ -20,6 +19,7 @@ from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows, verdict
 from reprobuild.twice.runs import compare_runs
+from reprobuild.twice.suspects import ADDRESSES, Suspect
 from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = PROGRAMS / "lines.py"

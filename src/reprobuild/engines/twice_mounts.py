@@ -26,9 +26,9 @@ from ..oci.tar_fields import LayerRefused, number
 from ..oci.tar_reader import Entry, Readable, Reader
 from ..render.labels import LABEL
 from ..request.image_layout import SITE_PREFIX
-from ..twice.experiments import LAUNCH
 from ..twice.line_records import VALUES
 from ..twice.recorded_run import RECORDS
+from ..twice.suspects import LAUNCH
 from ..twice.written import is_left_out
 
 if TYPE_CHECKING:

@@ -329,8 +329,9 @@ _NAMED = Remedy(
 
 NUMBERED = "rows that a query numbers in no order"
 """Where an order of rows becomes a value."""
+SET_HINT = "the order of a set"
 _HINTS = {
-    "the order of a set": SET,
+    SET_HINT: SET,
     "batches in the order in which workers finish": BATCHES,
     "a timer that interrupts the program": TIMER,
     "what threads draw from one generator": SHARED_GENERATOR,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from ..errors import RepeatError
 from .causes import Trial
-from .experiments import Suspect
 from .faster_clocks import FasterRun
 from .first_lines import Divergence, FollowedLines, follow
 from .line_experiments import KEEP, TRACE, statement_setting
@@ -27,6 +26,7 @@ from .recorded_run import (
     run_in,
     run_once,
 )
+from .suspects import Suspect
 
 QUICK = 20
 """Seconds of a run up to which an experiment takes more runs."""

@@ -13,12 +13,13 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .experiments import ADDRESSES, Laboratory, Suspect
+from .experiments import Laboratory
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .first_lines import Decision, Divergence, FollowedLines
 from .known_causes import Remedy, of_source
 from .line_records import RETURNED
 from .records import ProgramLine
+from .suspects import ADDRESSES, Suspect
 
 TRACE = {"REPROBUILD_TWICE_LINES": "trace"}
 KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
@@ -193,8 +194,11 @@ def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
 
 def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
     for decision in decisions:
-        came_from = {(each.file, each.line) for each in (decision.place, *decision.came_from)}
-        clocks = tuple(each for each in cause.candidates if (each.place.file, each.place.line) in came_from)
+        # Of a duration one end is enough to freeze, and its other end may be what the decision came from.
+        came_from = {(each.file, each.function) for each in (decision.place, *decision.came_from)}
+        clocks = tuple(
+            each for each in cause.candidates if (each.place.file, each.place.function) in came_from
+        )
         at_clock = any(each.place.line == decision.place.line for each in clocks)
         if clocks and (at_clock or _DECIDES.search(decision.place.text)):  # the others are only printed
             line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)

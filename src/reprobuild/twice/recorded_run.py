@@ -15,7 +15,6 @@ from ..host import process
 from . import first_difference
 from .causes import Cause
 from .evidence import Evidence, read_evidence
-from .experiments import LAUNCH
 from .faster_clocks import PACES, FasterRun
 from .file_values import value_lines
 from .first_difference import EndDifference, Parting
@@ -23,6 +22,7 @@ from .ignored import Ignored
 from .opened import SETTING as OPENED
 from .opened import read_opened
 from .records import Stream, processes, read_records
+from .suspects import LAUNCH
 from .text_differences import TextDifference, Texts
 from .written import WrittenFile, cached_files, without_mount_points, written_files
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, suppress
 from ..errors import RepeatError
 from . import first_difference
 from .causes import Cause, find_cause
-from .experiments import confirmed, of_variation
+from .experiments import confirmed
 from .first_difference import DATA
 from .laboratory import ProgramLaboratory
 from .line_experiments import confirmed_line, followed_back, proven_in_part
@@ -21,7 +21,7 @@ from .recorded_run import (
     recorder_settings,
     run_in,
 )
-from .variations import VARIATIONS
+from .variations import VARIATIONS, of_variation
 
 ATTEMPTS = 3
 """The most traced pairs of runs that look for a difference again; without it, it counts as seen once."""

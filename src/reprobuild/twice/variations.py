@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+from . import known_causes
+from .causes import Cause
 
 _THREADS = (
     *("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS"),
@@ -19,3 +23,16 @@ VARIATIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
 }
 """A name → what it is, and the variables of the run."""
+_FITTING = {"hashseed": ("the order of a set", "hash", "id"), "listing": ("os.listdir", "os.scandir")}
+"""What of a program each variation changes, by the names of candidates."""
+
+
+def of_variation(cause: Cause, varied: str) -> Cause:
+    """Return the cause of a parting that a variation made: what it changes, or else candidates only."""
+    fitting = tuple(each for each in cause.candidates if each.name in _FITTING.get(varied, ()))
+    rest = tuple(each for each in cause.candidates if each not in fitting)
+    proven = bool(fitting) or (cause.kind == "operation" and not rest)
+    remedy = known_causes.SET if varied == "hashseed" else known_causes.SOURCES["listing"]
+    return replace(
+        cause, candidates=(*fitting, *rest), proven=proven, remedy=remedy if fitting else cause.remedy
+    )

@@ -140,6 +140,7 @@ def _of_sets(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             pairs = list(_assigned(node))
+            found |= {_name(target) for target in _waited_for(node)}
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             pairs = [(node.target, node.value)]
         elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
@@ -161,6 +162,14 @@ def _of_sets(tree: ast.AST) -> set[str]:
             elif isinstance(value, ast.Call) and _called(value) == "defaultdict" and value.args[:1]:
                 found |= {f"[{_name(target)}"} if _name(value.args[0]) in _SETS else set()
     return found
+
+
+def _waited_for(node: ast.Assign) -> list[ast.expr]:
+    """Return what takes the sets of tasks that ``wait`` gives, of concurrent.futures or asyncio."""
+    value = node.value.value if isinstance(node.value, ast.Await) else node.value
+    if not isinstance(value, ast.Call) or _called(value) != "wait":
+        return []
+    return [each for target in node.targets if isinstance(target, ast.Tuple) for each in target.elts]
 
 
 def _held(value: ast.expr) -> list[ast.expr]:

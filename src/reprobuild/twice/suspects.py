@@ -1,0 +1,319 @@
+"""What may be the cause of a difference and can be pinned for an experiment, the likeliest first. Pure.
+
+`in_image.twice.pins` does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from . import known_causes
+from .causes import Cause
+from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
+from .known_causes import Remedy
+
+_LINES = (
+    "draw",
+    "entropy",
+    "process",
+    "machine",
+    "address",
+    "name",
+    "listing",
+    "stamp",
+    "seed",
+    "order",
+    "mtime",
+    "computed",
+    "memory",
+)
+"""Kinds of values that can be pinned at one line."""
+GENERATORS = {
+    "random": "Python's generator",
+    "numpy.random": "NumPy's generator",
+    "torch": "torch's generator",
+}
+
+_PRINTS = re.compile(r"\bprint\(|\blog(?:ger|ging)?\.")
+_THREADS = ("threads", 0, "")
+_COMMANDS = ("commands", 0, "")
+DRAWS = ("draw", 0, "")
+EACH_DRAW = "each draw"
+"""As in `in_image.twice.pins`."""
+_IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
+_DATES = ("dates", 0, "")
+_BACKGROUND = ("background", 0, "")
+_NEWEST = ("newest", 0, "")
+LAUNCH = "REPROBUILD_TWICE_LAUNCH"
+"""The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
+ONE_THREAD = {
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
+    **dict.fromkeys(("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A possible cause that an experiment can pin."""
+
+    what: str
+    """What was done, for a reader: ``with … ``."""
+    pins: tuple[tuple[str, int, str], ...]
+    """What is pinned, and the line and file; line 0 of no file: everywhere."""
+    candidates: tuple[Candidate, ...] = ()
+    """What it would prove to be the cause."""
+    remedy: Remedy | None = None
+    faithful: bool = True
+    """Whether it is the same in each run for certain: of another kind, runs that part say nothing."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What does it, where that is no pin."""
+    sure: bool = True
+    """Whether it may be the cause of what parts first, where something else parts still."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The variables of a run with it pinned."""
+        if not self.pins:
+            return dict(self.variables)
+        text = "\n".join(f"{kind}\t{line}\t{file}" for kind, line, file in self.pins)
+        threads = ONE_THREAD if _THREADS in self.pins else {}
+        return {
+            "REPROBUILD_TWICE_PIN": text,
+            **threads,
+            **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND, _NEWEST} & {*self.pins} else {}),
+        }
+
+
+def suspects(cause: Cause) -> list[Suspect]:
+    """Return the suspects, the likeliest first."""
+    found: list[Suspect] = []
+    given = [each for each in cause.candidates if each.kind != "hint"]
+    clocks = tuple(each for each in given if each.kind == "clock")
+    for each in given:
+        if each.kind == "clock" and each is clocks[0]:
+            found.append(of_clocks(clocks))
+        elif each.name.endswith(" in a command"):
+            pin, told = _of_command(each.name)
+            same = next((at for at, known in enumerate(found) if told and known.pins == (pin,)), None)
+            if same is not None:
+                found[same] = replace(found[same], candidates=(*found[same].candidates, each))
+            elif told:
+                remedy = known_causes.of_source(each.kind, each.name)
+                found.append(Suspect(told, (pin,), (each,), remedy, faithful=pin == _DATES))
+        elif each.kind in _LINES and not _is_of_queue(each):
+            remedy = known_causes.of_source(each.kind, each.name)
+            if is_seed(each) and not is_unseeded(each):
+                remedy = known_causes.SOURCES["seed"]
+            # A library that computes in threads of its own may go on as it did.
+            more = tuple(_that_walk(each, cause.candidates))
+            found.append(
+                Suspect(_told(each), (_pin(each),), (each, *more), remedy, faithful=each.kind != "computed")
+            )
+    drawn = tuple(each for each in given if each.kind in ("draw", "seed"))
+    if len(drawn) > 1:  # one generator that several lines draw from, perhaps in several threads
+        found.insert(1, Suspect(_IN_EACH_THREAD, (DRAWS,), drawn, faithful=False))
+    if plain := tuple(each for each in drawn if not is_seed(each)):
+        found.insert(2, of_draws(plain, each_time=True))
+    if cause.kind == "random":
+        pins = (("all of torch", 0, ""),)
+        found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
+    found += _of_hints(cause, given)
+    found += _of_workers(cause, given)
+    has_given = any(map(_is_given, found))
+    return sorted(
+        found,
+        key=lambda each: (
+            _THREADS in each.pins[1:],
+            is_seldom(each),
+            each.pins == (_BACKGROUND,),  # which changes more than what depends on it
+            2 if has_given and _only_draws(each) else int(_is_given(each)),
+            not _is_without_seed(each),
+            is_printed(each),
+            each.remedy not in known_causes.SPECIAL,
+        ),
+    )
+
+
+def _that_walk(candidate: Candidate, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Yield the lines below that may go through the set of tasks which a line waited for."""
+    if candidate.kind == "order" and candidate.name.endswith(".wait"):
+        for each in candidates:
+            below = each.place.line - candidate.place.line if each.place.file == candidate.place.file else 0
+            if each.name == known_causes.SET_HINT and 0 < below <= NEAR:
+                yield each
+
+
+def _of_workers(cause: Cause, given: Sequence[Candidate]) -> Iterator[Suspect]:
+    """Yield the generators without a seed as one worker alone has them: which of several draws may vary."""
+    unseeded = {
+        (each.place.file, each.place.line)
+        for each in cause.candidates
+        if each.name == known_causes.UNSEEDED_HINT
+    }
+    for each in given:
+        if each.kind == "entropy" and (each.place.file, each.place.line) in unseeded:
+            what = f"{_told(each)}, and one worker in each pool"
+            yield Suspect(what, (_pin(each), _THREADS), (each,), known_causes.SOURCES["draw"], faithful=False)
+
+
+def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
+    """Return what is pinned of a command, and the words for it; empty: nothing."""
+    if name.startswith("date"):
+        return _DATES, "a fixed time for date"
+    if name.startswith("ls "):
+        return _NEWEST, "the entries that ls gives sorted by name"
+    if name.startswith("&"):
+        return _BACKGROUND, "one process after the other in a script"
+    if name.startswith("xargs"):
+        return _COMMANDS, "one process at a time of xargs"
+    drawn = name.startswith(("shuf", "sort"))
+    return _COMMANDS, "a fixed source of random bytes for shuf and sort" if drawn else ""
+
+
+def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
+    """Return what the program's text, or a race, makes suspect."""
+    found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
+    names = [each.name for each in cause.candidates if each.kind == "hint"]
+    names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), name != known_causes.NUMBERED))
+    for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
+        one = _of_hint(name)
+        if one is None:
+            continue
+        before = found[one.pins].candidates if one.pins in found else ()
+        lines = [each for each in cause.candidates if each.name == name and each not in before]
+        found[one.pins] = replace(found.get(one.pins, one), candidates=(*before, *lines))
+    threads = found.get((_THREADS,))
+    if threads is not None:
+        # What came in time, where the program waits for others for some time, or what these draw in turn.
+        waits = [each for each in cause.candidates if each.kind == "timeout"]
+        drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
+        came = [each for each in given if _is_of_queue(each) and not each.name.endswith(BY_WORKER)]
+        remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
+        proven = (*waits, *drawn, *threads.candidates)
+        if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
+            proven, remedy = tuple(came), known_causes.SOURCES["order"]
+        found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
+    return list(found.values())
+
+
+BY_WORKER = " by a worker"
+"""How the recorder ends the name of what a thread or a process of several takes from a queue."""
+
+
+def _is_of_queue(candidate: Candidate) -> bool:
+    """Return whether it is what came from a queue, in an order that no experiment can pin by itself."""
+    return candidate.kind == "order" and candidate.name.removesuffix(BY_WORKER).endswith(".get")
+
+
+def _rank(remedy: Remedy | None) -> int:
+    return _LIKELIEST.index(remedy) if remedy in _LIKELIEST else len(_LIKELIEST)
+
+
+def is_seldom(suspect: Suspect) -> bool:
+    """Sort sources that mostly make names behind the others."""
+    return any(is_drawn_name(each) or each.kind in ("process", "name") for each in suspect.candidates)
+
+
+def _is_given(suspect: Suspect) -> bool:
+    """Return whether it is a seed that comes from elsewhere: where that is comes before it."""
+    return any(is_seed(each) and not is_unseeded(each) for each in suspect.candidates)
+
+
+def _only_draws(suspect: Suspect) -> bool:
+    """Return whether all that it would prove draws: after the seed that differs, where there is one."""
+    plain = [each.kind == "draw" and not is_seed(each) for each in suspect.candidates]
+    return bool(plain) and (all(plain) or suspect.pins == (DRAWS,))
+
+
+def _is_without_seed(suspect: Suspect) -> bool:
+    """Return whether it is a generator that the program makes and lets the system seed."""
+    return len(suspect.candidates) == 1 and is_unseeded(suspect.candidates[0])
+
+
+def is_printed(suspect: Suspect) -> bool:
+    """Return whether it is a clock of which a line prints or logs what it shows: mostly that is all."""
+    clocks = [each for each in suspect.candidates if each.kind == "clock"]
+    return any(_PRINTS.search(each.place.text) for each in clocks)
+
+
+def of_clocks(clocks: Sequence[Candidate]) -> Suspect:
+    """Return some clocks, all frozen."""
+    lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
+    more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
+    pins = tuple(_pin(clock) for clock in clocks)
+    return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known_causes.SOURCES["clock"])
+
+
+SEEDED = Suspect(
+    "Python's and NumPy's generators seeded at the start",
+    tuple((f"all of {name}", 0, "") for name in ("random", "numpy.random")),
+)
+
+
+def of_draws(drawn: tuple[Candidate, ...], *, each_time: bool = False) -> Suspect:
+    """Return some lines that draw; ``each_time``: which worker draws how often may depend on time."""
+    lines = " and ".join(dict.fromkeys(str(each.place) for each in drawn[:3]))
+    more = f" and {len(drawn) - 3} more places" if len(drawn) > 3 else ""
+    pins = tuple((EACH_DRAW, *_pin(each)[1:]) if each_time else _pin(each) for each in drawn)
+    what = f"the generator seeded before {'each draw at ' if each_time else ''}{lines}{more}"
+    return Suspect(what, pins, drawn, known_causes.SOURCES["draw"], faithful=not each_time)
+
+
+ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)
+_OF_HINTS = (
+    (known_causes.SET, ADDRESSES.what, "addresses"),
+    (known_causes.BATCHES, "batches in the order in which they were asked for", "batches"),
+    (known_causes.TIMER, "no timer that interrupts it", "timers"),
+    (known_causes.TRIALS, "one trial at a time", "trials"),
+    (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
+    (known_causes.SQL_CLOCK, "a fixed time in the place of the databases' clock", "sql clock"),
+    (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
+    (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
+    (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
+    (known_causes.FULL, "one thread, and one worker in each pool", "threads"),
+    (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
+    (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
+)
+_LIKELIEST = (
+    *(known_causes.SHARED_GENERATOR, known_causes.FULL, known_causes.CONNECTED),
+    *(known_causes.THREADS, known_causes.FIRST),
+)
+"""Of what one thread at a time changes."""
+_UNFAITHFUL = ("addresses", "threads")
+
+
+def _of_hint(name: str) -> Suspect | None:
+    remedy = known_causes.of_hint(name)
+    for known, what, pin in _OF_HINTS:
+        if remedy is known:
+            return Suspect(what, ((pin, 0, ""),), (), remedy, faithful=pin not in _UNFAITHFUL)
+    return None
+
+
+def _pin(candidate: Candidate) -> tuple[str, int, str]:
+    return candidate.kind, candidate.place.line, candidate.place.file
+
+
+NEAR = 12
+"""Lines below."""
+_TOLD = {
+    "seed": "the seed 0 at",
+    "listing": "the entries sorted at",
+    "order": "the results in the order of the tasks at",
+    "stamp": "a fixed time at",
+    "mtime": "a fixed time at",
+    "address": "numbers in place of addresses at",
+    "memory": "zeros in the new array at",
+    "computed": "the generator seeded and the rows sorted at",
+}
+
+
+def _told(candidate: Candidate) -> str:
+    """Say what is pinned."""
+    function = candidate.name.partition(" in ")[0]
+    told = _TOLD.get("seed" if is_seed(candidate) else candidate.kind, f"fixed values of {function} at")
+    if candidate.kind == "draw" and not is_seed(candidate):
+        told = f"{GENERATORS.get(function.rpartition('.')[0], 'the generator')} seeded before"
+    return f"{told} {candidate.place}"
