@@ -62,7 +62,7 @@ SHARED = "what other processes change meanwhile"
         ("of = {y: [1] for y in b}\nlist(of[1])", []),
         ("for x in a - {1}:\n    pass", [(1, "the order of a set")]),
         ("done, left = await asyncio.wait(tasks)\nfor x in done:\n    pass", [(2, "the order of a set")]),
-        ("done, left = wait(futures)\nfor x in done:\n    pass", []),
+        ("done, left = wait(futures)\nfor x in done:\n    pass", [(2, "the order of a set of futures")]),
         ("links = []\nfor x in node.links:\n    pass", []),
         ("loader = DataLoader(data, in_order=False)", [(1, BATCHES)]),
         ("loader = DataLoader(data, in_order=True)", []),

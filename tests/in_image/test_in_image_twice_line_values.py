@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import hashlib
 import itertools
 import os
 import random
@@ -273,6 +274,15 @@ def test_a_set_counts_without_its_order_and_a_large_one_of_objects_by_its_length
     words = [f"word {number}" for number in range(2000)]
     assert line_values.digest(set(words)) == line_values.digest({*reversed(words)})
     assert line_values.digest(set(words)) != line_values.digest({*words[1:], "word"})
+
+
+def test_a_hash_counts_by_what_it_was_given() -> None:
+    for kind in ("sha256", "md5", "blake2b", "sha3_256"):
+        one, other = hashlib.new(kind), hashlib.new(kind)
+        assert line_values.digest(one) == line_values.digest(other)
+        other.update(b"a")
+        assert line_values.digest(one) != line_values.digest(other)
+    assert line_values.digest(hashlib.shake_128()) == line_values.digest(hashlib.shake_128(b"a"))
 
 
 def test_sets_in_sets_are_looked_at_once_in_all() -> None:

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 
 from reprobuild.in_image.twice import hints
 from reprobuild.twice import known_causes
-from reprobuild.twice.causes import Cause, Trial
+from reprobuild.twice.causes import Trial
 from reprobuild.twice.experiments import confirmed
 from reprobuild.twice.external_values import Candidate
-from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
-from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.suspects import EACH_DRAW, Suspect, suspects
-from reprobuild.twice.variations import VARIATIONS
-from support.twice import PROGRAMS, compared
-
-
-def candidate(kind: str, name: str, line: int) -> Candidate:
-    return Candidate(kind, name, ProgramLine("train.py", line, "main", ""), ("1", "2"), line, 1)
-
-
-DRAW, UUID = candidate("draw", "numpy.random.rand", 3), candidate("entropy", "uuid.uuid4", 5)
-CLOCKS = tuple(candidate("clock", "time.time", line) for line in (7, 8))
-
-
-def supposed(*candidates: Candidate) -> Cause:
-    """What the trace supposes of these, before an experiment."""
-    return Cause(
-        kind="outside", operation="lift_fresh.default", place=ProgramLine("train.py", 9, "main", ""),
-        module="", stream="", backward=False, thread="", shapes=(), ulp=None, deterministic=True,
-        remedy=known_causes.OUTSIDE, candidates=candidates, told="an input differs", proven=True,
-    )  # fmt: skip
+from support.supposed import CLOCKS, DRAW, UUID, candidate, supposed
 
 
 @dataclass
@@ -112,23 +90,6 @@ def test_the_remedy_is_of_what_drew() -> None:
     assert library is not None
     assert made.remedy.startswith("give it one: default_rng(SEED)")
     assert library.remedy == "give it one, by its argument seed, random_state or rng"
-
-
-@pytest.mark.parametrize("what", VARIATIONS)
-def test_what_an_image_holds_still_is_varied_on_purpose(what: str, tmp_path: Path) -> None:
-    argv = [str(PROGRAMS / "without_torch.py"), "varied", what]
-    others = tuple(name for name in VARIATIONS if name != what)
-    found = compared(sys.executable, argv, tmp_path, how=HowToRun(vary=(*others, what), trace=False))
-    assert (verdict(found), found.varied) == ("parts", what), verdict_line(found)
-    assert ("varied", f"{VARIATIONS[what][0]}, in one run; the others were equal") in rows(found)
-
-
-def test_the_cause_of_a_variation_is_what_it_changes(tmp_path: Path) -> None:
-    argv = [str(PROGRAMS / "without_torch.py"), "varied", "hashseed"]
-    found = compared(sys.executable, argv, tmp_path, how=HowToRun(vary=("hashseed",)))
-    assert found.cause is not None
-    assert (found.cause.proven, found.cause.remedy) == (True, known_causes.SET)
-    assert found.cause.candidates[0].place.text == "print([name.upper() for name in names])"
 
 
 def test_a_table_that_parts_still_when_pinned_stays_what_the_trace_says_of_it() -> None:
@@ -241,16 +202,6 @@ def test_a_space_of_gymnasium_has_a_generator_of_its_own() -> None:
     assert (found.candidates, found.remedy) == ((space,), known_causes.of_source("draw", space.name))
 
 
-def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
-    seed = Candidate(
-        "seed", "torch.manual_seed", ProgramLine("train.py", 9, "main", ""), ("(1,)", "(2,)"), 9, 1
-    )
-    drawn = candidate("entropy", "random.SystemRandom.getrandbits", 4)
-    assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
-    # And the seed before what is drawn then, which differs for its sake.
-    assert next(each.candidates for each in suspects(supposed(DRAW, seed))) == (seed,)
-
-
 def test_of_what_is_mostly_printed_nothing_is_proven_in_part() -> None:
     text = "log.info('took %.1f', time.time() - t0)"
     printed = tuple(replace(each, place=replace(each.place, text=text)) for each in CLOCKS)
@@ -259,22 +210,6 @@ def test_of_what_is_mostly_printed_nothing_is_proven_in_part() -> None:
     assert runs.unsure == [printed, (UUID,)]
     confirmed(supposed(*CLOCKS), runs, 9)
     assert len(runs.unsure) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "pin"),
-    [
-        ("shuf in a command", "commands"),
-        ("xargs -P 2 in a command", "commands"),
-        ("date +%s in a command", "dates"),
-        ("& in a command", "background"),
-    ],
-)
-def test_a_command_is_replaced(name: str, pin: str) -> None:
-    lines = tuple(candidate("entropy", name, line) for line in (3, 9))
-    (found,) = suspects(supposed(*lines))
-    assert (found.pins, found.faithful) == (((pin, 0, ""),), pin == "dates")
-    assert found.candidates == lines
 
 
 @pytest.mark.parametrize("hint", [hints.BATCHES, hints.TIMER, hints.TRIALS])
@@ -292,3 +227,16 @@ def test_a_draw_is_no_cause_where_a_seeded_generator_changes_nothing() -> None:
     cause = replace(supposed(), kind="random", remedy=known_causes.RANDOM)
     assert not confirmed(cause, Runs(needed={9}), 4).proven
     assert confirmed(cause, Runs(needed={0}), 4).proven
+
+
+def test_what_is_the_cause_only_together_is_pinned_together() -> None:
+    """As a seed that is made of a time and of a process's number."""
+    pid = candidate("process", "os.getpid", 4)
+    runs = Runs({4, 7})
+    found = confirmed(supposed(UUID, pid, *CLOCKS), runs, 4)
+    assert found.proven
+    assert {each.place.line for each in found.candidates} == {4, 7}
+    assert [trial.repeats for trial in found.trials[:3]] == [False] * 3
+    assert all(trial.repeats for trial in found.trials[3:])
+    assert not confirmed(supposed(UUID, pid), Runs({9}), 4).proven
+    assert not confirmed(supposed(UUID, pid), Runs({4, 5}, parts=False), 4).proven

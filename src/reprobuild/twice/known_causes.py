@@ -329,9 +329,9 @@ _NAMED = Remedy(
 
 NUMBERED = "rows that a query numbers in no order"
 """Where an order of rows becomes a value."""
-SET_HINT = "the order of a set"
 _HINTS = {
-    SET_HINT: SET,
+    "the order of a set": SET,
+    "the order of a set of futures": SET,
     "batches in the order in which workers finish": BATCHES,
     "a timer that interrupts the program": TIMER,
     "what threads draw from one generator": SHARED_GENERATOR,

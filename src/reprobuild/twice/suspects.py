@@ -25,6 +25,7 @@ _LINES = (
     "stamp",
     "seed",
     "order",
+    "timeout",
     "mtime",
     "computed",
     "memory",
@@ -141,7 +142,7 @@ def _that_walk(candidate: Candidate, candidates: Sequence[Candidate]) -> Iterato
     if candidate.kind == "order" and candidate.name.endswith(".wait"):
         for each in candidates:
             below = each.place.line - candidate.place.line if each.place.file == candidate.place.file else 0
-            if each.name == known_causes.SET_HINT and 0 < below <= NEAR:
+            if known_causes.of_hint(each.name) is known_causes.SET and 0 < below <= NEAR:
                 yield each
 
 
@@ -189,7 +190,8 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         # What came in time, where the program waits for others for some time, or what these draw in turn.
         waits = [each for each in cause.candidates if each.kind == "timeout"]
         drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
-        came = [each for each in given if _is_of_queue(each) and not each.name.endswith(BY_WORKER)]
+        came = [each for each in given if each.kind == "order" and _is_of_queue(each)]
+        came = [each for each in came if not each.name.endswith(BY_WORKER)]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
         proven = (*waits, *drawn, *threads.candidates)
         if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
@@ -203,8 +205,9 @@ BY_WORKER = " by a worker"
 
 
 def _is_of_queue(candidate: Candidate) -> bool:
-    """Return whether it is what came from a queue, in an order that no experiment can pin by itself."""
-    return candidate.kind == "order" and candidate.name.removesuffix(BY_WORKER).endswith(".get")
+    """Return whether it is what came from a queue, by an order or in a time that no experiment pins alone."""
+    name = candidate.name.removesuffix(BY_WORKER)
+    return candidate.kind in ("order", "timeout") and name.endswith("Queue.get")
 
 
 def _rank(remedy: Remedy | None) -> int:
@@ -302,6 +305,7 @@ _TOLD = {
     "seed": "the seed 0 at",
     "listing": "the entries sorted at",
     "order": "the results in the order of the tasks at",
+    "timeout": "as long a wait as it takes at",
     "stamp": "a fixed time at",
     "mtime": "a fixed time at",
     "address": "numbers in place of addresses at",

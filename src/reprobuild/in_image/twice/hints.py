@@ -109,7 +109,7 @@ def of_file(path: str) -> list[tuple[int, str]]:
 
 
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
-    named = _of_sets(tree)
+    named, waited = _of_sets(tree), _waited_for(tree)
     queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
     harmless = {
         id(argument)
@@ -123,6 +123,8 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
             yield node.iter.lineno, "the order of a set"
+        elif isinstance(node, (ast.For, ast.comprehension)) and _name(node.iter) in waited:
+            yield node.iter.lineno, "the order of a set of futures"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _DRAWN_ROWS.search(node.value[:MOST_QUERY]):
                 yield node.lineno, "what a database draws"
@@ -140,7 +142,6 @@ def _of_sets(tree: ast.AST) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             pairs = list(_assigned(node))
-            found |= {_name(target) for target in _waited_for(node)}
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             pairs = [(node.target, node.value)]
         elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
@@ -164,12 +165,16 @@ def _of_sets(tree: ast.AST) -> set[str]:
     return found
 
 
-def _waited_for(node: ast.Assign) -> list[ast.expr]:
-    """Return what takes the sets of tasks that ``wait`` gives, of concurrent.futures or asyncio."""
-    value = node.value.value if isinstance(node.value, ast.Await) else node.value
-    if not isinstance(value, ast.Call) or _called(value) != "wait":
-        return []
-    return [each for target in node.targets if isinstance(target, ast.Tuple) for each in target.elts]
+def _waited_for(tree: ast.AST) -> set[str]:
+    """Return the names that take the sets of futures which ``concurrent.futures.wait`` gives."""
+    return {
+        _name(each)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) == "wait"
+        for target in node.targets
+        if isinstance(target, ast.Tuple)
+        for each in target.elts
+    }
 
 
 def _held(value: ast.expr) -> list[ast.expr]:

@@ -29,6 +29,19 @@ LARGEST = 64 << 20
 """Bytes of a tensor that is looked at."""
 LARGE_SET = 500
 """Objects of a set up to which each is looked at."""
+_HASHES = (
+    "_hashlib",
+    "_blake2",
+    "_md5",
+    "_sha1",
+    "_sha2",
+    "_sha256",
+    "_sha512",
+    "_sha3",
+    "xxhash",
+    "_xxhash",
+)
+"""Modules of hashlib's objects, which tell what they were given by a digest."""
 looked_at = [0]
 """How many values were looked at by now."""
 MISSING = object()
@@ -282,6 +295,10 @@ class _Digest:
         state = state_of(value)
         if state is not MISSING:
             self.add(state, depth + 1)
+        elif kind.__module__ in _HASHES and hasattr(value, "hexdigest"):
+            self.hash.update(kind.__name__.encode())
+            if not kind.__name__.startswith("HASHXOF"):  # its digest is of any length
+                self.hash.update(value.hexdigest().encode())
         elif kind.__module__ == "numpy" and hasattr(value, "tobytes"):
             self._array(value)
         elif _is_tensor(value):

@@ -123,6 +123,8 @@ class Pins(recorded.Sources):
             return libraries.zeroed(inner(*given, **named))
         if kind == "order":
             return self._ordered(label, given, named)
+        if kind == "timeout":
+            return inner(*given, **{**named, "timeout": None})
         return inner(*given, **named)
 
     def _drawn(self, owner: str, name: str, inner: Any, given: Any, named: Any) -> Any:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import commands, gpu_states, hints, libraries, library_hints, orders, settings
+from . import commands, gpu_states, hints, libraries, library_hints, orders, settings, time_limits
 from .libraries import PINNED, seeded_with
 from .places import here, is_of_dataclass, is_users, place_of, text
 from .watching import Watcher
@@ -323,6 +323,7 @@ def install(watcher: Watcher, sources: Sources) -> None:
     watcher.after("numpy.random", functools.partial(_numpy_generator, sources))
     sources.watch(os.path, ("getmtime", "getctime", "getatime"), "mtime", "os.path")
     orders.install(watcher, sources)
+    time_limits.install(watcher, sources)
     watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
     watcher.after(
         "secrets",

@@ -1,0 +1,62 @@
+"""What may be the cause and can be pinned."""
+
+from __future__ import annotations
+
+import pytest
+
+from reprobuild.twice import known_causes
+from reprobuild.twice.external_values import Candidate
+from reprobuild.twice.records import ProgramLine
+from reprobuild.twice.suspects import BY_WORKER, suspects
+from support.supposed import CLOCKS, DRAW, candidate, supposed
+
+
+def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
+    seed = Candidate(
+        "seed", "torch.manual_seed", ProgramLine("train.py", 9, "main", ""), ("(1,)", "(2,)"), 9, 1
+    )
+    drawn = candidate("entropy", "random.SystemRandom.getrandbits", 4)
+    assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
+    # And the seed before what is drawn then, which differs for its sake.
+    assert next(each.candidates for each in suspects(supposed(DRAW, seed))) == (seed,)
+
+
+@pytest.mark.parametrize(
+    ("name", "pin"),
+    [
+        ("shuf in a command", "commands"),
+        ("xargs -P 2 in a command", "commands"),
+        ("date +%s in a command", "dates"),
+        ("& in a command", "background"),
+    ],
+)
+def test_a_command_is_replaced(name: str, pin: str) -> None:
+    lines = tuple(candidate("entropy", name, line) for line in (3, 9))
+    (found,) = suspects(supposed(*lines))
+    assert (found.pins, found.faithful) == (((pin, 0, ""),), pin == "dates")
+    assert found.candidates == lines
+
+
+def test_what_came_first_from_a_queue_is_the_cause_before_what_fills_it() -> None:
+    filled = candidate("hint", "what threads fill in the order in which they come to it", 12)
+    came = candidate("order", "Queue.get", 19)
+    (found,) = suspects(supposed(came, filled))
+    assert (found.candidates, found.remedy) == ((came,), known_causes.SOURCES["order"])
+    by_worker = candidate("order", f"Queue.get{BY_WORKER}", 19)
+    (found,) = suspects(supposed(by_worker, filled))
+    assert found.candidates == (filled,)
+    drawn = [each for each in suspects(supposed(came, filled, DRAW)) if ("threads", 0, "") in each.pins]
+    assert [each.candidates[0] for each in drawn] == [DRAW]
+
+
+def test_the_lines_that_go_through_what_was_waited_for_are_told_too() -> None:
+    waits = candidate("order", "concurrent.futures.wait", 9)
+    above, below, far = (candidate("hint", "the order of a set of futures", line) for line in (8, 13, 40))
+    found = suspects(supposed(waits, above, below, far))
+    assert found[0].candidates == (waits, below)
+
+
+def test_a_time_limit_is_pinned_but_not_a_queue_s() -> None:
+    limits = candidate("timeout", "Future.result", 5), candidate("timeout", "Queue.get", 6)
+    (found,) = suspects(supposed(*limits, *CLOCKS[:0]))
+    assert found.candidates == limits[:1]
