@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 
-from reprobuild.twice.first_lines import follow
+import pytest
+
+from reprobuild.twice.first_lines import follow, shared_generators
 from reprobuild.twice.line_records import RETURNED, LineRecord, LineStream
 from reprobuild.twice.records import ProgramLine
 
@@ -31,6 +33,7 @@ class Run:
         thread: str = "MainThread",
         drew: Mapping[str, tuple[str, str]] | None = None,
         objects: Mapping[str, tuple[int, ...]] | None = None,
+        generators: tuple[str, ...] = (),
     ) -> None:
         place = ProgramLine("train.py", line, "main", f"line {line}")
         record = LineRecord(
@@ -39,6 +42,7 @@ class Run:
             {name: (digest(value), value) for name, value in after.items()},
             objects or {},
             drew or {},
+            dict.fromkeys(generators, place),
         )  # fmt: skip
         self.records.append(record)
 
@@ -314,3 +318,30 @@ def test_processes_are_side_by_side_by_what_they_are() -> None:
         each.place.line
         for each in follow(streams("a", ["Process-2", "Process-1"]), streams("b", ["Process-1"])).divergences
     ] == [1]
+
+
+def stream(run: Run) -> LineStream:
+    return LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))
+
+
+def test_a_generator_that_threads_draw_from_in_turn_is_shared() -> None:
+    one = Run()
+    one.add(1, {}, {"rng": "made"}, generators=())
+    for number, thread in enumerate(("a", "b", "a", "b"), 1):
+        before = "made" if number == 1 else f"state {number - 1}"
+        one.add(9, {"rng": before}, {"rng": f"state {number}"}, thread=thread, generators=("rng",))
+    assert [place.line for place in shared_generators([stream(one)])] == [9]
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        [("MainThread", "rng", 0), ("a", "rng", 1), ("a", "rng", 2)],  # handed on once
+        [("a", "one", 0), ("b", "other", 10), ("a", "one", 1), ("b", "other", 11)],  # each has its own
+    ],
+)
+def test_a_generator_of_one_thread_is_not_shared(turns: list[tuple[str, str, int]]) -> None:
+    one = Run()
+    for thread, name, state in turns:
+        one.add(9, {name: f"{state}"}, {name: f"{state + 1}"}, thread=thread, generators=(name,))
+    assert not shared_generators([stream(one)])

@@ -20,6 +20,7 @@ from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows, verdict
 from reprobuild.twice.runs import compare_runs
 from reprobuild.twice.suspects import ADDRESSES, Suspect
+from support.supposed import supposed
 from support.twice import PROGRAMS, compared, recorded, scratch_below
 
 PROGRAM = PROGRAMS / "lines.py"
@@ -117,7 +118,7 @@ def test_a_trace_that_cannot_be_read_is_told_and_the_rest_of_the_report_stays(tm
 
 def divergence(line: int, *names: str, at: int = 0, sure: bool = True) -> Divergence:
     place = ProgramLine("train.py", line, "main", "")
-    record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {}, {})
+    record = LineRecord("line", 1, 0, place, line, "MainThread", at, {}, {}, {}, {}, {})
     return Divergence(
         place,
         line,
@@ -144,9 +145,10 @@ class Lines:
     left: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """What differs still with a line in whose case the first difference is gone."""
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
+    shared: list[ProgramLine] = field(default_factory=list)
 
     def followed(self) -> FollowedLines:
-        return FollowedLines(list(self.found), [])
+        return FollowedLines(list(self.found), [], self.shared)
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
@@ -239,6 +241,24 @@ def test_a_seed_from_elsewhere_is_no_cause_where_nothing_proves_that() -> None:
     assert followed_back(seeded, Lines([divergence(3, "c")], needed=3), 4) == seeded
     unseeded = replace(seeded, candidates=(replace(seed, values=("('none given', 1)", "('none given', 2)")),))
     assert followed_back(unseeded, Lines([upstream], needed=2), 4) == unseeded
+
+
+def test_of_threads_that_share_a_generator_the_lines_that_draw_are_the_cause() -> None:
+    filled = Candidate(
+        "hint",
+        "threads that share what they work on",
+        ProgramLine("train.py", 3, "main", ""),
+        ("", ""),
+        0,
+        -1,
+    )
+    lines = Lines([])
+    cause = replace(supposed(filled), remedy=known_causes.THREADS)
+    assert followed_back(cause, lines, 4) is cause
+    lines.shared = [ProgramLine("train.py", 8, "draw", "")]
+    found = followed_back(cause, lines, 4)
+    assert [each.place.line for each in found.candidates] == [8]
+    assert found.remedy is known_causes.SHARED_GENERATOR
 
 
 def test_what_is_known_of_a_line_stands_in_its_place() -> None:

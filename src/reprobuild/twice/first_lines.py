@@ -97,6 +97,8 @@ class FollowedLines:
     """Those that reached something, the earliest first; last those that are not certain."""
     decisions: list[Decision]
     """In the order of run 1."""
+    shared: list[ProgramLine] = field(default_factory=list)
+    """Where threads draw in turn from one generator, the first place first."""
 
 
 def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLines:
@@ -110,7 +112,29 @@ def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLi
     found = [each for each in search.divergences.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
     found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
-    return FollowedLines(found, [*search.decisions])
+    return FollowedLines(found, [*search.decisions], shared_generators(one))
+
+
+def shared_generators(streams: Sequence[LineStream]) -> list[ProgramLine]:
+    """Return the lines at which threads of a process draw from a generator as another thread has left it.
+
+    One that the main thread made, and that one other thread has from then on, is not shared.
+    """
+    found: dict[ProgramLine, None] = {}
+    for stream in streams:
+        left: dict[str, LineRecord] = {}
+        """By the state of a generator, the statement that left it so."""
+        turns: dict[ProgramLine, set[tuple[str, str]]] = defaultdict(set)
+        for record in stream.records:
+            for name, place in record.generators.items():
+                before = left.get(record.before.get(name, ""))
+                if before is not None and before.thread != record.thread:
+                    turns[place].add((before.thread, record.thread))
+                left[record.after[name][0]] = record
+        handed = set[tuple[str, str]]().union(*turns.values())
+        if len({to for _, to in handed}) > 1:
+            found.update(dict.fromkeys(turns))
+    return list(found)
 
 
 def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:

@@ -27,6 +27,8 @@ KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
 _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
+_OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.SHARED_GENERATOR)
+DRAWN_IN_TURN = "what threads draw from one generator"
 _DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
 """What a statement looks like at which a time decides: another one only hands it on."""
 DECISION = "decision"
@@ -164,15 +166,18 @@ def proven_in_part(cause: Cause | None, laboratory: LineLaboratory) -> Cause | N
 def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
     """Return a proven cause with what following the lines tells of it.
 
-    Of a clock, the statement at which the time decides comes first. A generator that was seeded with a value
+    Of a clock, the statement at which the time decides comes first. Of threads, those at which they draw from
+    one generator are the cause, where there are any. A generator that was seeded with a value
     from elsewhere is no cause: that is where this value came in, and without proof of that nothing is proven.
     """
     if not cause.proven or not cause.candidates:
         return cause
     if all(each.kind in _TIMES for each in cause.candidates):
-        if any("seed" in each.place.text.lower() for each in cause.candidates):
-            return cause  # by which all decides that is drawn
-        return _with_decision(cause, laboratory.followed().decisions)
+        # By a seed all decides that is drawn.
+        is_a_seed = any("seed" in each.place.text.lower() for each in cause.candidates)
+        return cause if is_a_seed else _with_decision(cause, laboratory.followed().decisions)
+    if cause.remedy in _OF_THREADS and all(each.kind == "hint" for each in cause.candidates):
+        return _with_shared(cause, laboratory.followed().shared)
     seed = cause.candidates[0]
     if is_seed(seed) and not is_unseeded(seed):
         found = [each for each in laboratory.followed().divergences if _reaches(each, seed.place)]
@@ -184,6 +189,13 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
         told = [trial for _, trial in trials]
         return replace(_with(cause, (*more[:most], *cause.candidates), told, None), proven=False)
     return cause
+
+
+def _with_shared(cause: Cause, shared: Sequence[ProgramLine]) -> Cause:
+    if not shared:
+        return cause
+    lines = tuple(Candidate("hint", DRAWN_IN_TURN, place, ("", ""), 0, -1) for place in shared)
+    return replace(cause, candidates=lines, remedy=known_causes.SHARED_GENERATOR)
 
 
 def _reaches(divergence: Divergence, place: ProgramLine) -> bool:

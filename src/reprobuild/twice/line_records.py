@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -37,7 +37,7 @@ VALUES = "REPROBUILD_TWICE_VALUES"
 _T = TypeVar("_T")
 _DIGEST = re.compile(r"~?[0-9a-f]{12}")
 _STATEMENTS = ("line", "branch", "call")
-_STATEMENT = frozenset(("k", "n", "up", "p", "t", "at", "in", "out", "drew"))
+_STATEMENT = frozenset(("k", "n", "up", "p", "t", "at", "in", "out", "drew", "gens"))
 _KEYS: Mapping[str | None, frozenset[str]] = {
     "process": frozenset(("k", "format", "rank", "worker", "name", "argv")),
     "place": frozenset(("k", "n", "at", "end")),
@@ -73,6 +73,8 @@ class LineRecord:
     """Of these values that can change what tells them from others of the process, first the value itself."""
     drew: Mapping[str, tuple[str, str]]
     """Digests of the states of modules' generators before and after, of those that it changed."""
+    generators: Mapping[str, ProgramLine]
+    """Names of other generators that it drew from, each with the line where that stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +181,14 @@ def _kept(first: Mapping[str, Any], records: Iterator[Mapping[str, Any]]) -> lis
 
 
 def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int]]) -> LineRecord:
-    before, after, drew = (_object(record[name]) for name in ("in", "out", "drew"))
+    place, end = places[fields.whole(record["p"])]
+    before, after, drew, drawn = (_object(record[name]) for name in ("in", "out", "drew", "gens"))
     return LineRecord(
         kind=record["k"],
         number=fields.whole(record["n"]),
         up=fields.whole(record["up"]),
-        place=places[fields.whole(record["p"])][0],
-        end=places[fields.whole(record["p"])][1],
+        place=place,
+        end=end,
         thread=_text(record["t"]),
         at=fields.whole(record["at"]),
         before={_text(name): _digest(each) for name, each in before.items()},
@@ -193,6 +196,10 @@ def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int
             name: tuple(map(fields.whole, fields.items(held, 16))) for name, (_, _, held) in after.items()
         },
         drew={_text(name): (_state(x), _state(y)) for name, (x, y) in drew.items()},
+        generators={
+            _text(name): replace(place, line=fields.whole(line), text=_text(text))
+            for name, (line, text) in drawn.items()
+        },
         after={_text(name): (_digest(each), _text(shown)) for name, (each, shown, _) in after.items()},
     )
 

@@ -237,7 +237,9 @@ class Frame:
         given = {name: names[name] for name in code.co_varnames[: _parameters(code)] if name in names}
         if given:
             began = values.looked_at[0]
-            self._record("call", (code.co_firstlineno,) * 2, self._lines.number(), given, {})
+            self._record(
+                "call", (code.co_firstlineno,) * 2, self._lines.number(), given, drew={}, generators={}
+            )
             self._lines.charge(code.co_filename, -code.co_firstlineno, began)
 
     def _begins(
@@ -263,10 +265,15 @@ class Frame:
         if found is None:
             return
         left: dict[str, Any] = {}
+        generators: dict[str, tuple[int, str]] = {}
         for path in found.paths:
             each, value = _digested(path, names, frame.f_globals, known)
             if each:
-                left[".".join(path)] = (each, value)
+                name = ".".join(path)
+                left[name] = (each, value)
+                if self._seen.get(name, each) != each and values.state_of(value) is not values.MISSING:
+                    line = found.lines.get(path, found.line)
+                    generators[name] = (line, linecache.getline(self._where[0], line).strip()[:300])
         if returned is not None:
             left[RETURNED] = (values.digest(returned), returned)
         drew = {
@@ -275,11 +282,18 @@ class Frame:
             if state != self._drawn.get(name, "")
         }
         kind = "branch" if found.branches else "line"
-        self._record(kind, (found.line, found.end), self._number, left, drew)
+        self._record(kind, (found.line, found.end), self._number, left, drew=drew, generators=generators)
         self._statement, self._number = None, 0
 
     def _record(
-        self, kind: str, lines: tuple[int, int], number: int, left: dict[str, Any], drew: dict[str, list[str]]
+        self,
+        kind: str,
+        lines: tuple[int, int],
+        number: int,
+        left: dict[str, Any],
+        *,
+        drew: dict[str, list[str]],
+        generators: dict[str, tuple[int, str]],
     ) -> None:
         """Record a statement that has ended, or what a function was given."""
         seen = self._seen if kind != "call" else {}
@@ -299,6 +313,7 @@ class Frame:
                 "in": seen,
                 "out": told,
                 "drew": drew,
+                "gens": generators,
             }
         )
 

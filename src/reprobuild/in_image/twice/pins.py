@@ -17,11 +17,12 @@ import sys
 import threading
 import zlib
 from collections.abc import Callable
+from time import process_time
 from typing import Any
 
 from . import commands, libraries, library_pins, measured, orders
 from . import sources as recorded
-from .places import place_of
+from .places import is_users, place_of
 from .watching import Watcher, warn
 
 PIN = "REPROBUILD_TWICE_PIN"
@@ -31,6 +32,9 @@ _ALONE = 0.5
 """Seconds that a new thread or process works alone, and then again as long as it is busy."""
 _BUSY = 20
 """The most times that it may do so."""
+_IDLE = 40
+"""Moments of a tenth of that in which the process does nothing, after which a thread waits no more."""
+_spent = getattr(process_time, "__wrapped__", process_time)
 _MOMENT = 1_900_000_000
 """What a frozen clock begins with, in 2030: the dates in the program's data are past, as they were for it."""
 _TICK, _GROWTH, _LONGEST_TICK, _TICKS = 0.001, 1.05, 0.1, 1000
@@ -292,6 +296,41 @@ def _one_by_one(kind: Any, stat: Callable[[Any], str]) -> None:
     kind.start = start
 
 
+def _in_turn(module: Any) -> None:
+    """Let a thread work after those that were started before it with the same function of the program, as
+    long as anything goes on: of several workers that share their tasks the first one then does them all.
+    """
+    started = module.Thread.start
+    before: dict[Any, list[Any]] = {}
+
+    @functools.wraps(started)
+    def start(self: Any) -> None:
+        target = getattr(self, "_target", None) or type(self).run
+        code = getattr(getattr(target, "__func__", target), "__code__", None)
+        if code is not None and is_users(code.co_filename):
+            run, others = self.run, list(before.setdefault(code, []))
+            before[code].append(self)
+
+            def in_turn() -> None:
+                for other in others:
+                    _wait_for(other)
+                run()
+
+            self.run = in_turn
+        started(self)
+
+    module.Thread.start = start
+
+
+def _wait_for(thread: Any) -> None:
+    """Wait until a thread has ended, or the process has done nothing for a while."""
+    idle = 0
+    while thread.is_alive() and idle < _IDLE:
+        spent = _spent()
+        thread.join(_ALONE / 10)
+        idle = idle + 1 if _spent() - spent < _ALONE / 100 else 0
+
+
 def _worked(stat: str) -> int:
     """Return the processor time that a thread or process has had, by its file in /proc (proc(5))."""
     try:
@@ -380,6 +419,7 @@ def install(watcher: Watcher) -> None:
         )
         watcher.after("multiprocessing.pool", _single(("Pool", "ThreadPool"), "processes"))
         watcher.after("joblib.parallel", _single(("Parallel",), "n_jobs"))
+        watcher.after("threading", _in_turn)
         watcher.after(
             "threading", lambda m: _one_by_one(m.Thread, lambda t: f"/proc/self/task/{t.native_id}/stat")
         )

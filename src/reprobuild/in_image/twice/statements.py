@@ -21,12 +21,14 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Statement:
     """One statement; of a compound one only its first lines, up to its body."""
 
-    __slots__ = ("branches", "end", "line", "reads", "writes")
+    __slots__ = ("branches", "end", "line", "lines", "reads", "writes")
 
     def __init__(self, node: ast.stmt, end: int) -> None:
         self.line, self.end = node.lineno, end
         self.reads: list[Path] = []
         self.writes: list[Path] = []
+        self.lines: dict[Path, int] = {}
+        """Where each stands first."""
         self.branches = isinstance(node, (ast.If, ast.While, ast.For, ast.AsyncFor, ast.Try, ast.With))
         """Whether what it sees decides what runs next."""
 
@@ -92,6 +94,7 @@ def _take(node: ast.AST, statement: Statement, *, stored: bool = False) -> None:
             into = statement.writes if changed else statement.reads
             if path not in into and len(statement.reads) + len(statement.writes) < MOST_PATHS:
                 into.append(path)
+                statement.lines.setdefault(path, node.lineno)
             return
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         _take(node.func.value, statement)  # its method may change it
