@@ -6,7 +6,7 @@ import pytest
 
 from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
-from reprobuild.twice.text_tokens import general
+from reprobuild.twice.text_tokens import general, tokens
 
 SITE = ("text", "train.py", 3, 0)
 
@@ -43,3 +43,21 @@ def test_by_itself_a_short_number_that_any_of_many_times_may_be_is_a_result(
 ) -> None:
     evidence = Evidence(items=[Item(SITE, text, 7, turns - 8)])
     assert (general(f"correct {text}", evidence) == f"correct {text}") is counts
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("2448", "last 4 digits of the time"),
+        ("02448", "last 5 digits of the time"),
+        ("902448", "last 6 digits of the time"),
+        ("2460", ""),  # after the run
+        ("448", ""),
+        ("2448.5", ""),
+    ],
+)
+def test_the_last_digits_of_the_time_are_known(text: str, key: str) -> None:
+    [token] = tokens(text, Evidence(began=1_795_902_447.5, ended=1_795_902_455.0))
+    assert token.key == key
+    [token] = tokens(text, Evidence(began=1_795_902_447.5, ended=1_795_906_455.0))  # by chance
+    assert not token.key

@@ -17,6 +17,8 @@ _SINGLE = range(7, 10)
 _LEAST_SINGLE, _LARGEST_SINGLE = 1e-30, 1e30
 LASTING = r"(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:])"
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_LEAST_OF_TIME = 4
+"""Digits of a number that may be the last ones of a time in seconds."""
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _NUMBERS = (r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -120,6 +122,8 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
                 kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
             elif text in evidence.millionths:
                 kind = key = "time of day"
+            elif text.isdecimal() and (last := _last_digits(text, evidence)):
+                key = f"last {last} digits of the time"
             elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
                 kind = key = "address"
         written = tuple(item for begin, end, item in spans if begin <= at and match.end() <= end)
@@ -132,6 +136,18 @@ def _written(text: str, evidence: Evidence) -> bool:
     """Return whether a number was written by a place of so few that it is not one of them by chance."""
     few = max(FEW, 10 ** min(digits(text) - 2, EXACT))
     return len(text) > 2 and any(item.at + item.left < few for item in evidence.texts.get(text, ()))
+
+
+def _last_digits(text: str, evidence: Evidence) -> int:
+    """Return of how many last digits of a second of the run a number is, as in a name; 0: it is none.
+
+    It is one by chance in a thousandth of cases at most.
+    """
+    began, lasted = int(evidence.began), int(evidence.ended) - int(evidence.began) + 1
+    for many in range(max(len(text), _LEAST_OF_TIME), 9) if len(text) >= _LEAST_OF_TIME else ():
+        if began and 1000 * lasted <= 10**many and (int(text) - began) % 10**many <= lasted:
+            return many
+    return 0
 
 
 def _known(kind: str, text: str, evidence: Evidence) -> Token | None:

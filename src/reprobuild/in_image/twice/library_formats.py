@@ -117,9 +117,9 @@ def _letters(digest: Any) -> str:
     return str(digest.hexdigest()).translate(str.maketrans(_DIGITS, _NO_DIGITS))
 
 
-def _few(count: int, most: int = MOST_VALUES) -> None:
+def _few(count: int, most: int = 0) -> None:
     """Raise OverflowError where there is more than is told: before it is all in memory."""
-    if count > most:
+    if count > (most or MOST_VALUES):
         raise OverflowError("too much to tell")
 
 
