@@ -141,6 +141,29 @@ def test_a_large_table_is_told_by_digests_of_its_rows(library: str, source: str,
         assert known == "text" or "line " in found.ends[0].what
 
 
+IN_A_PROCESS = """
+import os, sys, time, pyarrow, pyarrow.parquet
+from concurrent.futures import ProcessPoolExecutor
+def written(name):
+    made = pyarrow.table({"score": [float(sys.argv[1])]}).replace_schema_metadata({"took": repr(time.time())})
+    pyarrow.parquet.write_table(made, f"{name}.tmp")
+    os.rename(f"{name}.tmp", f"{name}.parquet")
+with ProcessPoolExecutor(1) as pool:
+    print(list(pool.map(written, "ab")))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize(("score", "known"), [("0.5", "text"), ("__import__('time').time() % 1", "parts")])
+def test_a_file_of_another_process_that_is_renamed_is_read(score: str, known: str, tmp_path: Path) -> None:
+    need("pyarrow")
+    program = tmp_path / "program.py"
+    program.write_text(IN_A_PROCESS.replace("sys.argv[1]", score))
+    found = compared(torch_python(), [str(program)], tmp_path, how=HowToRun(times=3, trace=False))
+    assert verdict(found) == known, verdict_line(found)
+
+
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("library", LIBRARIES)

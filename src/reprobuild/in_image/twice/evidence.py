@@ -302,6 +302,8 @@ def _before(owner: Any, name: str) -> None:
 
     @functools.wraps(inner)
     def wrapper(*arguments: Any) -> Any:
+        if name == "_exit":  # with which multiprocessing's processes end, too
+            library_formats.write()
         write()
         return inner(*arguments)
 

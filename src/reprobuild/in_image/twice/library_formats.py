@@ -49,6 +49,21 @@ def note(path: Any, reader: str) -> None:
     atexit.register(write)
 
 
+def _renamed(owner: Any, name: str) -> None:
+    """Follow a file that gets its own name once it is whole."""
+    inner = getattr(owner, name)
+
+    @functools.wraps(inner)
+    def wrapper(source: Any, target: Any, **named: Any) -> None:
+        inner(source, target, **named)
+        if _paths and not named:
+            reader = _paths.pop(os.path.abspath(os.fsdecode(source)), None)  # noqa: PTH100 -- as above
+            if reader is not None:
+                note(target, reader)
+
+    setattr(owner, name, wrapper)
+
+
 def write() -> None:
     """Write what the files hold."""
     if not _paths:
@@ -365,4 +380,6 @@ def install(watcher: Watcher) -> None:
     watcher.after("duckdb", lambda m: _around(m, "connect", "duckdb", 0, writes=_not_read_only))
     watcher.after("polars.dataframe.frame", lambda m: _around(m.DataFrame, "write_parquet", "polars", 1))
     watcher.after("polars.lazyframe.frame", lambda m: _around(m.LazyFrame, "sink_parquet", "polars", 1))
+    for name in ("rename", "replace"):
+        _renamed(os, name)
     os.register_at_fork(after_in_child=_paths.clear)
