@@ -53,6 +53,11 @@ LEFT = {
     "o16": "a picture of times",
     "o18": "columns that run into each other where times are long",
     "o20": "figures that psutil gives to workers",
+    "w06": "shares of the time in a profiler's table",
+    "w12": "the order in which workers end, in a list of a JSON file",
+    "w13": "what a worker did last, in a line of progress",
+    "w14": "delays that the system draws, and by which requests end in another order",
+    "w20": "which thread of a pool with a name of its own got which task",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""
