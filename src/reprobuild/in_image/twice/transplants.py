@@ -73,8 +73,7 @@ class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> Any:
         """Return what tells an object that the other run has too, and its bytes if it may be copied."""
         kind = type(value)
-        named = issubclass(kind, tuple) and hasattr(kind, "_fields")
-        if kind in _PLAIN or kind is State or named:
+        if kind in _PLAIN or kind is State or _is_named_tuple(kind):
             return None
         if values.is_opaque(value) and kind.__name__ != "module":
             return None
@@ -122,6 +121,12 @@ class _Unpickler(pickle.Unpickler):
         for attribute, value in attributes.items():
             object.__setattr__(made, attribute, value)
         return made
+
+
+def _is_named_tuple(kind: type) -> bool:
+    """Return whether it is a class of named tuples that pickle finds by its name."""
+    home = sys.modules.get(kind.__module__)
+    return issubclass(kind, tuple) and hasattr(kind, "_fields") and getattr(home, kind.__name__, None) is kind
 
 
 def _saved(tensor: Any) -> bytes:
