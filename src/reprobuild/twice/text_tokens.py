@@ -139,7 +139,7 @@ def _written(text: str, evidence: Evidence) -> bool:
 
 
 def _last_digits(text: str, evidence: Evidence) -> int:
-    """Return of how many last digits of a second of the run a number is, as in a name; 0: it is none.
+    """Say of how many last digits of a second of the run a number is, as in a name; 0: of no second.
 
     It is one by chance in a thousandth of cases at most.
     """
