@@ -90,6 +90,18 @@ def test_xargs_is_told_all_but_how_many_run_at_once(words: str, told: str, tmp_p
     assert answers == [given(real, words), (0, sorted(told.encode().split()))]
 
 
+def test_a_replaced_command_passes_on_the_functions_of_bash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """dash, which is Debian's sh, drops variables of such names."""
+    monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    commands.replace({"xargs": commands.REPLACED["xargs"]})
+    script = "shown() { echo \"<$1>\"; }; export -f shown; echo a | xargs -P 2 -n 1 bash -c 'shown $0'"
+    done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "<a>\n"
+
+
 def given(program: str, words: str) -> tuple[int, list[bytes]]:
     """Run a program with some input; the words that it prints come in any order."""
     done = subprocess.run(

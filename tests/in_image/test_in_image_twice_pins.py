@@ -286,3 +286,39 @@ def test_a_thread_that_is_busy_works_alone() -> None:
     pins._one_by_one(Worker, lambda thread: f"/proc/self/task/{thread.native_id}/stat")
     Worker(name="first", daemon=True).start()
     assert done == ["first"]
+
+
+def test_of_threads_with_one_function_the_first_does_what_they_share() -> None:
+    class Thread(threading.Thread):
+        pass
+
+    pins._in_turn(SimpleNamespace(Thread=Thread))
+    jobs, took = list(range(6)), list[str]()
+
+    def work() -> None:
+        while jobs:
+            jobs.pop()
+            took.append(threading.current_thread().name)
+            time.sleep(0.01)
+
+    threads = [Thread(target=work, name=name) for name in "abc"]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert took == ["a"] * 6
+
+
+def test_threads_that_wait_for_each_other_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thread(threading.Thread):
+        pass
+
+    monkeypatch.setattr(pins, "_IDLE", 2)
+    pins._in_turn(SimpleNamespace(Thread=Thread))
+    barrier = threading.Barrier(2, timeout=60)
+    threads = [Thread(target=lambda: barrier.wait()) for _ in "ab"]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not barrier.broken

@@ -198,6 +198,14 @@ def test_minutes_and_seconds_are_one_time() -> None:
     assert not GrownTimes(runs, [one], "standard output").are_times(("2", "0"), (one, other))
 
 
+def test_a_difference_may_have_another_sign() -> None:
+    one, other = "memory +0.001 GB", "memory -0.002 GB"
+    runs = faster("memory -0.112 GB", "memory +1.207 GB")
+    assert GrownTimes(runs, [one], "standard output").are_times(("0.001", "0.002"), (one, other))
+    runs = faster("memory -0.001 GB", "memory +0.002 GB")
+    assert GrownTimes(runs, [one], "standard output").are_times(("0.001", "0.002"), (one, other)) is False
+
+
 def test_commas_between_thousands_are_part_of_a_number() -> None:
     one, other = "test_lu  0.2935  2,770.855  7", "test_lu  0.3160  2,595.303  7"
     runs = faster("test_lu  29.3501  27.708  7", "test_lu  294.3500  2.771  7")

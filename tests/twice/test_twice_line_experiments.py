@@ -12,7 +12,7 @@ import pytest
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Trial
 from reprobuild.twice.external_values import Candidate
-from reprobuild.twice.first_lines import Divergence, FollowedLines
+from reprobuild.twice.first_lines import Decision, Divergence, FollowedLines
 from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back, proven_in_part
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.recorded_run import HowToRun
@@ -146,9 +146,10 @@ class Lines:
     """What differs still with a line in whose case the first difference is gone."""
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
     shared: list[ProgramLine] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
 
     def followed(self) -> FollowedLines:
-        return FollowedLines(list(self.found), [], self.shared)
+        return FollowedLines(list(self.found), self.decisions, self.shared)
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
@@ -243,6 +244,18 @@ def test_a_seed_from_elsewhere_is_no_cause_where_nothing_proves_that() -> None:
     assert followed_back(unseeded, Lines([upstream], needed=2), 4) == unseeded
 
 
+def test_a_decision_by_the_other_end_of_a_duration_is_found_after_one_by_the_clock_itself() -> None:
+    def at(line: int, text: str = "", function: str = "measure") -> ProgramLine:
+        return ProgramLine("train.py", line, function, text)
+
+    cause = replace(supposed(), candidates=(Candidate("clock", "time.time", at(9), ("1", "2"), 0, 1),))
+    other = Decision(at(20, "split = min(times)", "plan"), frozenset([at(6)]))
+    exact = Decision(at(30, "if left < 0:", "plan"), frozenset([at(9)]))
+    for decisions, line in (([other], 20), ([other, exact], 30), ([Decision(at(20), frozenset([at(6)]))], 9)):
+        found = followed_back(cause, Lines([], decisions=decisions), 4)
+        assert found.candidates[0].place.line == line
+
+
 def test_of_threads_that_share_a_generator_the_lines_that_draw_are_the_cause() -> None:
     filled = Candidate(
         "hint",
@@ -257,7 +270,7 @@ def test_of_threads_that_share_a_generator_the_lines_that_draw_are_the_cause() -
     assert followed_back(cause, lines, 4) is cause
     lines.shared = [ProgramLine("train.py", 8, "draw", "")]
     found = followed_back(cause, lines, 4)
-    assert [each.place.line for each in found.candidates] == [8]
+    assert [each.place.line for each in found.candidates] == [8, 3]
     assert found.remedy is known_causes.SHARED_GENERATOR
 
 

@@ -88,28 +88,22 @@ def table(*rows: tuple[str, int, str]) -> list[str]:
 
 def test_rows_that_are_sorted_by_a_time_are_compared_by_what_they_tell() -> None:
     """As in the report of Lightning's profiler."""
-    one = table(("run", 1, "9.5"), ("step", 64, "3.1"), ("save", 4, "0.21"), ("load", 4, "0.2"))
-    other = table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.24"), ("save", 4, "0.2"))
-    found = rows_in_one_order(one, other)
-    assert found == [*other[:3], other[4], other[3]]
-    # By a number that is the same in both, or by none, the order is a result; and two rows alike are none.
-    same = table(("run", 1, "9.5"), ("step", 64, "3.1"), ("load", 4, "0.21"), ("save", 4, "0.2"))
-    assert rows_in_one_order(same, same) == same
+    first = (("run", 1, "9.5"), ("step", 64, "3.1"), ("wait", 1, "1.5"))
+    one = table(*first, ("save", 4, "0.21"), ("load", 4, "0.2"))
+    other = table(("run", 1, "9.9"), *first[1:], ("load", 4, "0.24"), ("save", 4, "0.2"))
+    assert rows_in_one_order(one, other) == [*other[:4], other[5], other[4]]
+    assert rows_in_one_order(one, one) == one
     for rows in (
-        table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.2"), ("save", 4, "0.21")),
-        table(("run", 1, "9.9"), ("load", 4, "0.25"), ("step", 64, "3.0"), ("save", 4, "0.2")),
-        table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.24"), ("load", 4, "0.2")),
-        table(("run", 1, "9.9"), ("load", 4, "0.24"), ("save", 4, "0.2")),
+        table(*first, ("load", 4, "0.2"), ("save", 4, "0.21")),  # not sorted, as this run's are
+        table(*first[::-1], ("load", 4, "0.24"), ("save", 4, "0.2")),
+        table(*first, ("load", 4, "0.24"), ("load", 4, "0.2")),  # another row
+        table(*first, ("load", 4, "0.24")),
     ):
         assert rows_in_one_order(one, rows) is None
-    equal = table(("run", 1, "9.9"), ("step", 64, "3.0"), ("load", 4, "0.20"), ("save", 4, "0.20"))
-    assert (
-        rows_in_one_order(
-            table(*(("a", 1, "0.2"), ("b", 1, "0.2"))), table(*(("b", 1, "0.2"), ("a", 1, "0.2")))
-        )
-        is None
-    )
-    assert rows_in_one_order(one, equal) is not None
+    equal = [table(*first, *(("save", 4, "0.2"), ("load", 4, "0.2"))[::step]) for step in (1, -1)]
+    assert rows_in_one_order(*equal) is None  # by a number that is the same in both
+    few = [table(*each) for each in ((("a", 1, "0.3"), ("b", 1, "0.2")), (("b", 1, "0.4"), ("a", 1, "0.1")))]
+    assert rows_in_one_order(*few) is None  # sorted by chance
 
 
 @given(
@@ -134,6 +128,7 @@ def test_rows_sorted_by_a_result_count(scores: tuple[str, str], known: bool) -> 
     rows = [
         ("run", "9.51", "9.92"),
         ("step", scores[0], scores[1]),
+        ("wait", "1.54", "1.63"),
         ("save", "0.21", "0.20"),
         ("load", "0.20", "0.24"),
     ]

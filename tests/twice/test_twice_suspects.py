@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.in_image.twice import orders
 from reprobuild.twice import known_causes
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.records import ProgramLine
@@ -47,6 +48,10 @@ def test_what_came_first_from_a_queue_is_the_cause_before_what_fills_it() -> Non
     assert found.candidates == (filled,)
     drawn = [each for each in suspects(supposed(came, filled, DRAW)) if ("threads", 0, "") in each.pins]
     assert [each.candidates[0] for each in drawn] == [DRAW]
+
+
+def test_the_recorder_and_the_report_use_one_name_for_workers() -> None:
+    assert BY_WORKER == orders.BY_WORKER
 
 
 def test_the_lines_that_go_through_what_was_waited_for_are_told_too() -> None:

@@ -136,6 +136,23 @@ def test_any_digit_of_any_result_that_changes_is_reported(mixed: Comparison) -> 
 
 
 @pytest.mark.parametrize(
+    ("line", "known"),
+    [("used %s0.000 MB more", True), ("used %s0.120 MB more", False), ("of process %s4321", False)],
+)
+def test_a_sign_alone_is_a_result_but_of_a_measure_that_is_rounded_to_zero(line: str, known: bool) -> None:
+    items = [Item(SITE, value, at, 0) for at, value in enumerate(("0.000", "0.120"))]
+    sides = [Evidence(items=items, names={"process numbers": ("4321",)}) for _ in "ab"]
+    grown = [
+        FasterRun(times, {"standard output": [re.sub(r"%s[0.]+", f"+{0.0004 * times}", line)]})
+        for times in (100, 1000)
+    ]
+    texts = Texts(*sides, faster=grown)
+    number, found = texts.compare([line % "+"], [line % "-"], "standard output", many=False)
+    assert (number is None) == known
+    assert not known or found[0].values == (line % "+", line % "-")
+
+
+@pytest.mark.parametrize(
     ("line", "kind"),
     [("loss=%s", BY_DIGITS), ("took %s s", "duration or speed"), ("ended after %s", BY_DIGITS)],
 )

@@ -30,6 +30,11 @@ def test_a_drawn_name_may_be_of_several_words() -> None:
     assert general("sly-owl-3 of sly-owl-35", evidence) == "<drawn name 0> of sly-owl-35"
 
 
+def test_a_drawn_name_may_have_few_digits() -> None:
+    evidence = Evidence(names={"drawn names": ("d1ce",)})
+    assert general("run T1-d1ce, T1-d1ces, dice", evidence) == "run T1-<drawn name 0>, T1-d1ces, dice"
+
+
 def test_a_drawn_name_may_begin_like_a_time() -> None:
     evidence = Evidence(names={"uuids": ("15315687-97d2-46b9-976a-fda8385ac64b",)})
     assert general("run 1531568797d246b9976afda8385ac64b", evidence) == "run <uuid 0>"

@@ -47,7 +47,6 @@ _WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' port
 """Kinds of which no part is recognized."""
 _BY_TURN = ("uuids", "drawn names", "temporary names")
 """Kinds that a main thread draws in the same order in each run."""
-_SHORT_WORKER = re.compile(r"[^\W\d_]\w{0,2}_\d{1,3}")
 _FEW_DIGITS = re.compile(r"[0-9a-f]{4,5}")
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
@@ -155,8 +154,7 @@ class Evidence:
     def phrases(self) -> re.Pattern[str] | None:
         """All drawn names of several words, such as calm-owl-3, and those of a few digits, such as d1ce."""
         given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
-        short = {name for name in given if _FEW_DIGITS.fullmatch(name) or _SHORT_WORKER.fullmatch(name)}
-        names = short | {name for name in given if len(re.findall(r"\w+", name)) > 1}
+        names = {name for name in given if len(re.findall(r"\w+", name)) > 1 or _FEW_DIGITS.fullmatch(name)}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 

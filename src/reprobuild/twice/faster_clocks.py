@@ -51,6 +51,7 @@ _RATE = re.compile(
 """As tqdm writes it: it/s, or s/it where one takes longer than a second; Keras has 188us/step."""
 _SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_RATE.pattern}|{_UNIT.pattern})?")
 _WORDED = re.compile(r"(?<![\w.])(\d+)m ?(\d+(?:\.\d+)?)s(?![^\W_])")
+_SIGN = re.compile(r"(?<!\w)[+-](?=\d)")
 _THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _MOST_INDEXES = 64
 """Sets of places by which lines are looked up, each of which takes one pass over the lines."""
@@ -348,8 +349,8 @@ def _range(text: str, decimals: int) -> tuple[float, float]:
 
 
 def _plain(line: str) -> str:
-    """Return a line without drawn names, and without commas between thousands where it is no row of them."""
-    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _DRAWN.sub("@", line))
+    """Return a line without drawn names, signs, and commas between thousands where it is no row of them."""
+    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _SIGN.sub("", _DRAWN.sub("@", line)))
 
 
 def _numbers(line: str) -> list[_Number]:

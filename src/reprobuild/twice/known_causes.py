@@ -329,12 +329,13 @@ _NAMED = Remedy(
 
 NUMBERED = "rows that a query numbers in no order"
 """Where an order of rows becomes a value."""
+DRAWN_IN_TURN = "what threads draw from one generator"
 _HINTS = {
     "the order of a set": SET,
     "the order of a set of futures": SET,
     "batches in the order in which workers finish": BATCHES,
     "a timer that interrupts the program": TIMER,
-    "what threads draw from one generator": SHARED_GENERATOR,
+    DRAWN_IN_TURN: SHARED_GENERATOR,
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
     NUMBERED: QUERY,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Protocol
 
 from . import known_causes
@@ -28,7 +29,6 @@ _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
 _OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.SHARED_GENERATOR)
-DRAWN_IN_TURN = "what threads draw from one generator"
 _DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
 """What a statement looks like at which a time decides: another one only hands it on."""
 DECISION = "decision"
@@ -194,8 +194,10 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
 def _with_shared(cause: Cause, shared: Sequence[ProgramLine]) -> Cause:
     if not shared:
         return cause
-    lines = tuple(Candidate("hint", DRAWN_IN_TURN, place, ("", ""), 0, -1) for place in shared)
-    return replace(cause, candidates=lines, remedy=known_causes.SHARED_GENERATOR)
+    name = known_causes.DRAWN_IN_TURN
+    lines = tuple(Candidate("hint", name, place, ("", ""), 0, -1) for place in shared)
+    # What was proven is that it is of threads: the other lines that may be it stay.
+    return replace(cause, candidates=(*lines, *cause.candidates), remedy=known_causes.SHARED_GENERATOR)
 
 
 def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
@@ -205,17 +207,16 @@ def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
 
 
 def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
-    for decision in decisions:
-        # Of a duration one end is enough to freeze, and its other end may be what the decision came from.
-        came_from = {(each.file, each.function) for each in (decision.place, *decision.came_from)}
-        clocks = tuple(
-            each for each in cause.candidates if (each.place.file, each.place.function) in came_from
-        )
-        at_clock = any(each.place.line == decision.place.line for each in clocks)
-        if clocks and (at_clock or _DECIDES.search(decision.place.text)):  # the others are only printed
-            line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
-            place = decision.place if cause.kind == "source" else cause.place
-            return replace(cause, candidates=(line, *clocks), place=place)
+    # Of a duration one end is enough to freeze, and its other end may be what the decision came from.
+    for same in (attrgetter("file", "line"), attrgetter("file", "function")):
+        for decision in decisions:
+            came_from = {same(each) for each in (decision.place, *decision.came_from)}
+            clocks = tuple(each for each in cause.candidates if same(each.place) in came_from)
+            at_clock = any(each.place.line == decision.place.line for each in clocks)
+            if clocks and (at_clock or _DECIDES.search(decision.place.text)):  # the others are only printed
+                line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
+                place = decision.place if cause.kind == "source" else cause.place
+                return replace(cause, candidates=(line, *clocks), place=place)
     return cause
 
 

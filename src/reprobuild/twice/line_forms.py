@@ -67,11 +67,6 @@ def is_of_measure(line: Sequence[Token], at: int) -> bool:
     return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None
 
 
-def sign_before(line: Sequence[Token], at: int) -> str:
-    """Return the sign of a number; empty: it has none."""
-    return line[at - 1].text if at and line[at - 1].text in _SIGNS else ""
-
-
 def goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bool) -> bool:
     """Return whether a word or a space changes with a measured number: its unit, its padding, its bar."""
     token = line[at]
@@ -210,6 +205,19 @@ def regions_apart(a: list[Token], b: list[Token]) -> list[tuple[range, range]]:
         regions += [(range(x, x + 1), range(y, y + 1)) for x, y in alike if a[x].text != b[y].text]
         left, right = j, m
     return regions
+
+
+def zeros_behind_signs(
+    lines: Sequence[Sequence[Token]], region: tuple[range, range]
+) -> list[tuple[int, int]]:
+    """Return the place in each line of a number that is rounded to zero, if a piece has but its signs."""
+    signs = {"".join(line[at].text for at in each) for line, each in zip(lines, region, strict=True)}
+    ends = region[0].stop, region[1].stop
+    if not signs <= {*_SIGNS, ""} or any(end >= len(line) for line, end in zip(lines, ends, strict=True)):
+        return []
+    x, y = lines[0][ends[0]], lines[1][ends[1]]
+    is_zero = x.kind in COUNTED and x.text == y.text and not x.key and not x.text.strip("0.")
+    return [ends] if is_zero else []
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:

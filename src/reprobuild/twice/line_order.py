@@ -11,7 +11,7 @@ from .evidence import Evidence
 from .line_forms import NUMBER, outline, template
 from .text_tokens import general
 
-_ROWS = 4
+_ROWS = 5
 """Rows whose order by a number is no chance."""
 _NUMBERED = re.compile(r"<([a-z ]+) \d+>")
 Sides = tuple[Evidence, Evidence]
@@ -128,7 +128,7 @@ def rows_in_one_order(one: Sequence[str], other: Sequence[str]) -> list[str] | N
         end = _end_of_permutation(*words, at)
         where = {form: number for number, form in enumerate(words[1][at:end], at)}
         if len(where) < end - at or not _are_sorted((one, other), words, (at, end)):
-            return None  # where a row belongs is not certain, or nothing tells why it stands there
+            return None  # several rows are alike, or they are not sorted by a number
         found[at:end] = [other[where[form]] for form in words[0][at:end]]
         at = end
     return found

@@ -190,8 +190,7 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         # What came in time, where the program waits for others for some time, or what these draw in turn.
         waits = [each for each in cause.candidates if each.kind == "timeout"]
         drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
-        came = [each for each in given if each.kind == "order" and _is_of_queue(each)]
-        came = [each for each in came if not each.name.endswith(BY_WORKER)]
+        came = [each for each in given if each.kind == "order" and each.name.endswith("Queue.get")]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
         proven = (*waits, *drawn, *threads.candidates)
         if came and not drawn and not waits and remedy is not known_causes.CONNECTED:

@@ -29,8 +29,8 @@ from .line_forms import (
     is_told_by_time,
     outline,
     regions_apart,
-    sign_before,
     template,
+    zeros_behind_signs,
 )
 from .line_order import keep_their_order, matched, rows_in_one_order, turns
 from .progress_bars import common, redrawn
@@ -212,17 +212,18 @@ class Texts:
             )
             if len(numbers[0]) != len(numbers[1]):
                 return None
-            for i, j in zip(*numbers, strict=True):
+            zeros = zeros_behind_signs(both, region)
+            for i, j in (*zip(*numbers, strict=True), *zeros):
                 x, y = both[0][i], both[1][j]
-                signs = sign_before(both[0], i), sign_before(both[1], j)
-                if x.text != y.text or signs[0] != signs[1]:
+                if x.text != y.text or zeros:
                     of_measure = is_of_measure(both[0], i)
                     if self._measured_columns and not of_measure:
                         of_measure = column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
                         return None
-                    found.append(TextDifference(where, (signs[0] + x.text, signs[1] + y.text), kind))
+                    shown = lines if zeros else (x.text, y.text)
+                    found.append(TextDifference(where, (shown[0][:160], shown[1][:160]), kind))
                     measured[0].add(i)
                     measured[1].add(j)
             if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:

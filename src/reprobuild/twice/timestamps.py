@@ -10,9 +10,10 @@ _DATE = r"(?:\d{4}-\d\d-\d\d|\d{4}_\d{1,2}_\d{1,2}|\d{4}\.\d\d\.\d\d|\d{4}/\d\d/
 _WITHOUT_COLONS = r"\d{4}[-_./]\d\d[-_./]\d\d[T_ /@-]\d{4}(?:\d\d)?(?!\d)"
 _FULL = (
     rf"(?!{_WITHOUT_COLONS}){_DATE}"
-    r"(?:[T_ /@:+-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?)?)?(?:Z|[+-]\d\d:?\d\d|\+\d\d(?![\d:.]))?"
+    r"(?:[T_ /@:+-]\d\d[:.h_-]\d\d(?:[:.m_-]\d\d<fraction>?(?:\+\d\d(?![\d:.]))?)?)?"
+    r"(?:Z|[+-]\d\d:?\d\d)?"
 )
-"""Behind a plus also the number of a checkpoint of that second, as SpeechBrain's names have it."""
+"""Behind a second and a plus also the number of a checkpoint of it, as SpeechBrain's names have that."""
 _SHORT = rf"(?:20\d{{6}}[-_T]?\d{{4}}(?:\d\d)?|{_WITHOUT_COLONS})"
 _NAMED = (
     r"[A-Z][a-z]{2}[ _]{0,2}\d{1,2}[ _-]\d\d[:-]\d\d[:-]\d\d<fraction>?(?: ?[AaPp][Mm])?"

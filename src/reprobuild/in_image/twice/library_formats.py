@@ -14,6 +14,7 @@ import struct
 import sys
 from typing import Any
 
+from .drawn_names import Instead
 from .watching import Watcher
 
 MOST_FILES = 64
@@ -28,7 +29,6 @@ MOST_VALUES = 1_000_000
 """Values of a file that are read one by one."""
 MOST_HASHED = 1 << 26
 """Values that a library itself reads and digests: a few bytes may stand for billions of equal ones."""
-_DIGITS, _NO_DIGITS = "0123456789", "ghijklmnop"
 LONGEST = 2000
 """Characters of a value; of a longer one the rest is a digest."""
 _paths: dict[str, str] = {}
@@ -49,19 +49,20 @@ def note(path: Any, reader: str) -> None:
     atexit.register(write)
 
 
-def _renamed(owner: Any, name: str) -> None:
-    """Follow a file that gets its own name once it is whole."""
-    inner = getattr(owner, name)
+class _Renaming(Instead):
+    """Takes the place of what renames a file, which may get its own name once it is whole."""
 
-    @functools.wraps(inner)
-    def wrapper(source: Any, target: Any, **named: Any) -> None:
-        inner(source, target, **named)
-        if _paths and not named:
-            reader = _paths.pop(os.path.abspath(os.fsdecode(source)), None)  # noqa: PTH100 -- as above
-            if reader is not None:
-                note(target, reader)
+    def __call__(self, *given: Any, **named: Any) -> None:
+        """Rename it, and note its new name."""
+        self._inner(*given, **named)
+        self._act(*given, **named)
 
-    setattr(owner, name, wrapper)
+
+def _moved(src: Any, dst: Any, *, src_dir_fd: Any = None, dst_dir_fd: Any = None) -> None:
+    if _paths and src_dir_fd is None and dst_dir_fd is None:
+        reader = _paths.pop(os.path.abspath(os.fsdecode(src)), None)  # noqa: PTH100 -- pathlib is slow to import
+        if reader is not None:
+            note(dst, reader)
 
 
 def write() -> None:
@@ -129,7 +130,7 @@ def _pieces(line: str, hashlib: Any) -> Any:
 
 def _letters(digest: Any) -> str:
     """Return a digest without digits, which could be taken for a measured number."""
-    return str(digest.hexdigest()).translate(str.maketrans(_DIGITS, _NO_DIGITS))
+    return str(digest.hexdigest()).translate(str.maketrans("0123456789", "ghijklmnop"))
 
 
 def _few(count: int, most: int = 0) -> None:
@@ -145,8 +146,7 @@ def _parquet(path: str) -> Any:
     more = {key: value for key, value in (file.metadata.metadata or {}).items() if key != b"ARROW:schema"}
     yield f"metadata {_shown(more)}"
     values = file.metadata.num_rows * max(1, file.metadata.num_columns)
-    if values > MOST_HASHED:
-        raise OverflowError("too much to read")
+    _few(values, MOST_HASHED)
     if values > MOST_VALUES:
         yield from _by_batches(file)
     else:
@@ -271,15 +271,14 @@ def _duckdb(path: str) -> Any:
             name = f"{_quoted(schema)}.{_quoted(table)}"
             [(many,)] = cursor.execute(f"SELECT count(*) FROM {name}").fetchall()  # noqa: S608 -- quoted
             sizes.append((many, table, name))
-        for many, table, name in sorted(sizes):  # of a large one the last rows are told by digests
+        for many, table, name in sorted(sizes):  # what comes after many lines is told by digests
             # As text: Python's values have no nanoseconds, and a month in an interval is 30 days.
             columns = [row[0] for row in cursor.execute(f"DESCRIBE {name}").fetchall()]
-            wanted = "COLUMNS(*)::VARCHAR"
             if many * len(columns) > MOST_VALUES:
                 _few(many * len(columns), MOST_HASHED)
-                digest = f"sha256({' || '.join(map(_with_length, columns))})"
-                wanted = f"translate({digest}, '{_DIGITS}', '{_NO_DIGITS}')"
-            rows = cursor.execute(f"SELECT {wanted} FROM {name}")  # noqa: S608 -- quoted
+                yield f"{table!r}: {_letters(_of_rows(cursor, name, columns))}"
+                continue
+            rows = cursor.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {name}")  # noqa: S608 -- quoted
             while some := rows.fetchmany(1000):
                 for row in some:
                     yield f"{table!r}: {' | '.join(map(_shown, row))}"
@@ -289,6 +288,18 @@ def _duckdb(path: str) -> Any:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _of_rows(cursor: Any, name: str, columns: list[str]) -> Any:
+    """Return the digest of a table's rows, each of which DuckDB digests itself."""
+    import hashlib  # noqa: PLC0415 -- only where there is such a table
+
+    found = hashlib.sha256()
+    row = f"sha256({' || '.join(map(_with_length, columns))})"
+    rows = cursor.execute(f"SELECT {row} FROM {name}")  # noqa: S608 -- quoted
+    while some := rows.fetchmany(BATCH):
+        found.update("".join(each for (each,) in some).encode())
+    return found
 
 
 def _with_length(column: str) -> str:
@@ -381,5 +392,5 @@ def install(watcher: Watcher) -> None:
     watcher.after("polars.dataframe.frame", lambda m: _around(m.DataFrame, "write_parquet", "polars", 1))
     watcher.after("polars.lazyframe.frame", lambda m: _around(m.LazyFrame, "sink_parquet", "polars", 1))
     for name in ("rename", "replace"):
-        _renamed(os, name)
+        setattr(os, name, _Renaming(getattr(os, name), _moved))
     os.register_at_fork(after_in_child=_paths.clear)
