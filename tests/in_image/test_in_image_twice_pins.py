@@ -316,7 +316,11 @@ def test_threads_that_wait_for_each_other_go_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(pins, "_IDLE", 2)
     pins._in_turn(SimpleNamespace(Thread=Thread))
     barrier = threading.Barrier(2, timeout=60)
-    threads = [Thread(target=lambda: barrier.wait()) for _ in "ab"]
+
+    def work() -> None:
+        barrier.wait()
+
+    threads = [Thread(target=work) for _ in "ab"]
     for each in threads:
         each.start()
     for each in threads:

@@ -54,7 +54,7 @@ def test_how_many_have_ended_does_not_tell_lines_apart() -> None:
 
 
 def test_a_number_that_a_clock_gave_by_chance_tells_lines_apart_still() -> None:
-    sides = (Evidence(items=[Item(("text", "a.py", 7, 0), "0.02", 0, 0)]), Evidence())
+    sides = (Evidence(items=[Item(("text", "a.py", 7, 0), "0.04", 0, 0)]), Evidence())
     one = ["beta 0.02 took 3.94 s", "beta 0.04 took 0.11 s"]
     other = ["beta 0.04 took 0.12 s", "beta 0.02 took 4.05 s"]
     assert matched(one, other, sides) == [(one[0], other[1]), (one[1], other[0])]

@@ -216,7 +216,7 @@ def zeros_behind_signs(
     if not signs <= {*_SIGNS, ""} or any(end >= len(line) for line, end in zip(lines, ends, strict=True)):
         return []
     x, y = lines[0][ends[0]], lines[1][ends[1]]
-    is_zero = x.kind in COUNTED and x.text == y.text and not x.key and not x.text.strip("0.")
+    is_zero = x.kind in COUNTED and x.text == y.text and not x.text.strip("0.")
     return [ends] if is_zero else []
 
 
