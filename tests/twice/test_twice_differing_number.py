@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.twice.differing_number import DifferingNumber
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.differing_number import DifferingNumber, turns_of_row
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.text_tokens import Token
 
 
@@ -34,3 +36,20 @@ def test_it_is_known_again_by_the_words_before_it_and_its_place() -> None:
     assert found.places == [1]
     assert found.least == 1
     assert not found.again
+
+
+def test_a_long_number_tells_at_which_turn_a_row_was_made() -> None:
+    site, other = ("value", "train.py", 3, 0), ("value", "train.py", 9, 0)
+    sides = [
+        Evidence(items=[Item(site, value, at, 1 - at) for at, value in enumerate(values)])
+        for values in ((1.234567, 2.345678), (3.456789, 1.122334))
+    ]
+    row, same, short = (
+        [(Token("number", one, ""), Token("number", two, ""))]
+        for one, two in (("2.345678", "3.456789"), ("2.345678", "1.122334"), ("2.3456", "3.4567"))
+    )
+    assert turns_of_row(row, sides) == {(0, 1): (0, 0)}
+    assert turns_of_row(same, sides) == {}
+    assert turns_of_row(short, sides) == {}
+    twice = [Evidence(items=[*sides[0].items, Item(other, 2.345678, 0, 0)]), sides[1]]
+    assert turns_of_row(row, twice) == {}

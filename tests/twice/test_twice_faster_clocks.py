@@ -10,6 +10,8 @@ from uuid import uuid4
 import pytest
 
 from reprobuild.twice import runs
+from reprobuild.twice.derived_items import Item
+from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.faster_clocks import BY_DIGITS, GROWN, PACES, FasterRun, GrownTimes, is_time, stays
 from reprobuild.twice.recorded_run import (
     Comparison,
@@ -367,3 +369,18 @@ def test_the_number_of_a_shell_that_started_it_is_no_result(tmp_path: Path) -> N
     found = compared("/bin/sh", [str(script)], tmp_path, how=HowToRun(trace=False))
     numbers = [int(run.stdout[0].split()[1]) for run in found.runs]
     assert (verdict(found) == "text") == (min(numbers) > 999), found.ends
+
+
+@pytest.mark.parametrize(("loads", "known"), [((3.9, 4.2), True), ((3.9, 4.3), False)])
+def test_a_measure_that_no_clock_changes_is_known_by_the_place_that_gave_it(
+    loads: tuple[float, float], known: bool
+) -> None:
+    """As the load of a machine is: it stands in the faster runs, too, where that place gave it."""
+    site = ("value", "train.py", 3, 0)
+    runs = [
+        FasterRun(each.times, each.texts, Evidence(items=[Item(site, load, 0, 0)]))
+        for each, load in zip(faster("load 3.9", "load 4.2"), loads, strict=True)
+    ]
+    grown = GrownTimes(runs, ["load 4.0"], "standard output")
+    assert grown.are_times(("4.0", "4.1"), ("load 4.0", "load 4.1"), sites={site}) is known
+    assert grown.are_times(("4.0", "4.1"), ("load 4.0", "load 4.1")) is False

@@ -662,3 +662,26 @@ def test_lines_with_a_time_may_come_as_work_ends(where: str) -> None:
     assert swapped[0] == 0  # they have no time
     alone = Texts(Evidence(names=names), Evidence(names=names), faster=runs)  # a loop in an order of its own
     assert alone.compare(one, live((0.18, 0.31, 0.24), (2, 0, 1), scores), where, many=False)[0] is not None
+
+
+@pytest.mark.parametrize("result", [False, True])
+def test_short_numbers_of_rows_that_a_time_sorts_are_known_by_the_long_one_beside_them(result: bool) -> None:
+    """The share of a time stands at the turn of its row. One that no place gave is a result."""
+    tables = (
+        [("read", 4.859097, 6.96), ("model", 7.537331, 10.81)],
+        [("model", 3.926275, 4.73), ("read", 9.021974, 10.86)],
+    )
+    lines: list[list[str]] = []
+    sides: list[Evidence] = []
+    for table in tables:
+        items = [
+            Item(("value", "train.py", line, 0), value, turn, 1 - turn)
+            for turn, (_, spent, share) in enumerate(table)
+            for line, value in ((3, spent), (4, share))
+        ]
+        sides.append(Evidence(items=items))
+        lines.append([f"{name}: {spent:.6f}ms ({share:.2f}%)" for name, spent, share in sorted(table)])
+    if result:
+        lines[1][1] = lines[1][1].replace("10.86", "10.83")
+    number, _ = Texts(*sides).compare(lines[0], lines[1], "file log.txt", many=False)
+    assert number == (1 if result else None)

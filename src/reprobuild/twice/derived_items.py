@@ -40,6 +40,11 @@ class Item:
     """Which process of its run."""
 
     @property
+    def turn(self) -> tuple[int, int]:
+        """The process, and its number there."""
+        return self.process, self.at
+
+    @property
     def is_rarer(self) -> bool:
         """Whether it is one of many that are seldom made, of which some are like any short number."""
         return any(each in self.site[0] for each in _RARER) and not self.site[0].startswith("span in")

@@ -131,19 +131,19 @@ class Evidence:
                 found[decimals(text)].append(abs(number))
         return {many: sorted(numbers) for many, numbers in found.items()}
 
-    def count(self, low: float, high: float) -> int:
-        """Return how many items have a value in that range."""
-        return bisect_right(self._values[0], high) - bisect_left(self._values[0], low)
+    def alike_in_size(self, texts: Sequence[str], *, written: bool | None) -> int:
+        """Return how many numbers of the run are from half of the smaller to twice the larger of a pair.
 
-    def count_written(self, low: float, high: float, many: int | None) -> int:
-        """Return how many numbers in that range were written, with so many decimals; None: with any.
-
-        One that several places wrote at the same turn is counted once.
+        ``written``: those that were written, with as many decimals (True) or with any (False); one that
+        several places wrote at the same turn is counted once. None: those that were computed.
         """
+        values = [float(text.replace(",", "")) for text in texts]
+        low, high = min(values) / 2, max(values) * 2
+        many = decimals(texts[0])
+        lists = [each for key, each in self._written.items() if not written or key == many]
         return sum(
-            bisect_right(values, high) - bisect_left(values, low)
-            for each, values in self._written.items()
-            if many in (each, None)
+            bisect_right(each, high) - bisect_left(each, low)
+            for each in (lists if written is not None else [self._values[0]])
         )
 
     def made_of_some(self, low: float, high: float) -> list[Item]:

@@ -9,13 +9,15 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from statistics import median
 
-from .evidence import Evidence
+from .derived_items import SiteKey
+from .evidence import FEW, Evidence
 from .line_forms import NUMBER, columns_of_measure, commas_of
 from .progress_bars import redrawn
-from .text_tokens import LASTING, UUID, digits, printed_range, seconds_of
+from .text_tokens import LASTING, UUID, digits, measured_items, printed_range, seconds_of
 
 PACES = (100, 1000)
 """How many times as fast the clocks run, in one run each."""
@@ -107,12 +109,19 @@ class GrownTimes:
                 self._turns.setdefault(line, turn)
 
     def are_times(
-        self, pair: tuple[str, str], lines: tuple[str, str], *, of_measure: bool = False
+        self,
+        pair: tuple[str, str],
+        lines: tuple[str, str],
+        *,
+        of_measure: bool = False,
+        sites: AbstractSet[SiteKey] = frozenset(),
     ) -> bool | None:
         """Return whether a number that differs between lines of two runs is a time, or a number in a time.
 
-        ``of_measure``: the words beside it say so. False: it is as large with faster clocks. None: neither is
-        known, as where they have no such line.
+        ``of_measure``: the words beside it say so. ``sites``: the places that gave it in both runs; it is a
+        measure, too, if it is as large in the faster ones, and what one of them gave there: as the load of
+        the machine is. False: it is as large with faster clocks. None: neither is known, as where they have
+        no such line.
         """
         if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
             return None
@@ -130,10 +139,19 @@ class GrownTimes:
                 if _follows(self._direction(shape, at, x.column), (a, b), with_times):
                     verdicts.append(True)
                 elif stays((a, b), with_times):
-                    return False
+                    if not self._gave(sites, [number.text for _, number in grown]):
+                        return False
+                    verdicts.append(True)
                 else:
                     verdicts.append(is_time((a, b), with_times, of_measure=of_measure))
         return True if verdicts and all(verdicts) else None
+
+    def _gave(self, sites: AbstractSet[SiteKey], texts: Sequence[str]) -> bool:
+        """Return whether one of some places gave a few numbers in each of the faster runs, and these."""
+        for run, text in zip(self._runs, texts, strict=True):
+            given = measured_items(text, run.evidence)
+            sites = sites & {item.site for item in given if item.at + item.left < FEW}
+        return bool(sites)
 
     def _same(
         self, run: FasterRun, shape: str, line: str, both: tuple[list[_Number], list[_Number]]

@@ -12,8 +12,8 @@ from math import log
 
 from . import chance
 from .derived_items import Item, SiteKey
-from .differing_number import DifferingNumber
-from .evidence import EXACT, FEW, Evidence, decimals
+from .differing_number import DifferingNumber, Turn, sites_of, turns_of_row
+from .evidence import EXACT, FEW, Evidence
 from .faster_clocks import BY_DIGITS, GROWN, FasterRun, GrownTimes
 from .line_forms import (
     COUNTED,
@@ -70,6 +70,8 @@ class Texts:
         self._used: dict[_Key, DifferingNumber] = {}
         self._used_before: set[_Key] = set()
         """In texts that were compared before: the same line may be on a stream and in a file."""
+        self._moved: dict[Turn, Turn] = {}
+        """Of the lines compared now, where these stand at different turns of their loop."""
         self._used_in_line: set[_Key] = set()
         """A line may have one duration in several units."""
         self._told: set[tuple[str, ...]] = set()
@@ -202,7 +204,10 @@ class Texts:
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())
         loose: list[tuple[int, int]] = []
-        for region in regions_apart(*both):
+        regions = regions_apart(*both)
+        alone = [(both[0][a.start], both[1][b.start]) for a, b in regions if len(a) == len(b) == 1]
+        self._moved = turns_of_row(alone, self.sides)
+        for region in regions:
             numbers, rest = (
                 [
                     [at for at in each if (t[at].kind in COUNTED or bool(t[at].key)) == is_number]
@@ -248,7 +253,8 @@ class Texts:
             return "its turn"
         found = self._measured(number)
         if found in (None, BY_DIGITS):
-            grown = self._grown.are_times((x.text, y.text), number.lines, of_measure=of_measure)
+            sites = sites_of(number.pair, self.sides) if found else frozenset[SiteKey]()
+            grown = self._grown.are_times((x.text, y.text), number.lines, of_measure=of_measure, sites=sites)
             return GROWN if grown else found if grown is None else None
         return found
 
@@ -305,11 +311,10 @@ class Texts:
             in_line = number.of_measure and key in self._used_in_line
             if free and key in self._used and not (number.again or in_line or self._is_same(key, number)):
                 continue
-            found = (
-                twin
-                for turn in ((("any",),) if anywhere else (("at", item.at), ("left", item.left)))
-                for twin in twins.get((item.site, *turn), ())
-            )
+            turns = (("any",),) if anywhere else (("at", item.at), ("left", item.left))
+            found = [twin for turn in turns for twin in twins.get((item.site, *turn), ())]
+            if not anywhere and (moved := self._moved.get(item.turn)):
+                found += [twin for twin in twins.get((item.site, "at", moved[1]), ()) if twin.turn == moved]
             if any(self._sure(item, twin, number, likely) for twin in found) and (
                 key not in self._used_before or elsewhere or self._each(item.site, number)
             ):
@@ -339,7 +344,8 @@ class Texts:
 
     def _by_chance(self, texts: Sequence[str], choice: int) -> float:
         found = [[self._items(choice, side, text) for side in (0, 1)] for text in texts]
-        many = (_alike_in_size(texts, side, choice) for side in self.sides)
+        written = {_COMPUTED: None, _WRITTEN: True}.get(choice, False)
+        many = (side.alike_in_size(texts, written=written) for side in self.sides)
         return chance.of_pair(texts, found, max(1, *many))
 
     def _sure(self, item: Item, twin: Item, number: DifferingNumber, likely: float) -> bool:
@@ -433,12 +439,3 @@ def _other_order(one: Sequence[str], other: Sequence[str], where: str, kind: str
     """Return the first line that stands at another place."""
     at = next(n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
     return TextDifference(f"line {at + 1} of {where}", (one[at][:160], other[at][:160]), kind)
-
-
-def _alike_in_size(texts: Sequence[str], side: Evidence, choice: int) -> int:
-    """Return how many numbers of a run are from half of the smaller to twice the larger of a pair."""
-    values = [float(text.replace(",", "")) for text in texts]
-    low, high = min(values) / 2, max(values) * 2
-    if choice == _COMPUTED:
-        return side.count(low, high)
-    return side.count_written(low, high, decimals(texts[0]) if choice == _WRITTEN else None)
