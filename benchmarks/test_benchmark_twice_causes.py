@@ -19,7 +19,7 @@ from torch_python import need_torch, torch_python
 from reprobuild.twice.recorded_run import Comparison, HowToRun
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import compare_runs
-from support.twice import recorded, scratch_below
+from support.twice import recorded, scratch_of_one_name
 
 pytestmark = pytest.mark.torch
 
@@ -95,7 +95,7 @@ def test_the_first_line_is_the_cause(folder: Path, tmp_path: Path) -> None:
             and program.stem not in COLD,
         )
         began = time.monotonic()
-        found = compare_runs(run, HowToRun(), scratch_below(tmp_path), lambda _: None)
+        found = compare_runs(run, HowToRun(), scratch_of_one_name(tmp_path), lambda _: None)
         scores[program.stem] = score(found, right)
         took = f"{time.monotonic() - began:.0f} s"
         print(f"\n{program.stem}: {scores[program.stem]}, {took}: {verdict_line(found)}")

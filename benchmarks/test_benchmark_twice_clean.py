@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ from torch_python import need_torch, torch_python
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import rows, verdict, verdict_line
 from reprobuild.twice.runs import compare_runs
-from support.twice import CLEAN, PROGRAMS, compared, recorded
+from support.twice import CLEAN, PROGRAMS, compared, recorded, scratch_of_one_name
 
 pytestmark = pytest.mark.torch
 
@@ -53,7 +50,6 @@ LEFT = {
     "o16": "a picture of times",
     "o18": "columns that run into each other where times are long",
     "o20": "figures that psutil gives to workers",
-    "w06": "shares of the time in a profiler's table",
     "w12": "the order in which workers end, in a list of a JSON file",
     "w13": "what a worker did last, in a line of progress",
     "w14": "delays that the system draws, and by which requests end in another order",
@@ -92,15 +88,8 @@ def ten_runs(argv: list[str], tmp_path: Path) -> None:
     need_torch()
     python = os.environ.get("REPROBUILD_TWICE_FRAMEWORKS_PYTHON") or torch_python()
 
-    @contextmanager
-    def scratch() -> Iterator[Path]:
-        folder = tmp_path / "run"  # of one name: Hydra and MLflow write where they run
-        folder.mkdir()
-        yield folder
-        shutil.rmtree(folder)
-
     run = recorded(python, argv, env={"HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)})
-    found = compare_runs(run, HowToRun(times=10, trace=False), scratch, lambda _: None)
+    found = compare_runs(run, HowToRun(times=10, trace=False), scratch_of_one_name(tmp_path), lambda _: None)
     if found.runs[0].status:
         pytest.skip(found.runs[0].last[-200:])
     assert verdict(found) in ("repeats", "text"), [verdict_line(found), *rows(found)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +109,21 @@ def compared(
     return compare_runs(
         recorded(python, argv, env=env, warm=warm), how or HowToRun(), scratch_below(folder), lambda _: None
     )
+
+
+def scratch_of_one_name(folder: Path) -> Callable[[], AbstractContextManager[Path]]:
+    """Return what gives a new folder for each run, at the same place as it is in a container."""
+
+    @contextmanager
+    def scratch() -> Iterator[Path]:
+        run = folder / "run"
+        run.mkdir()
+        try:
+            yield run
+        finally:
+            shutil.rmtree(run)
+
+    return scratch
 
 
 def scratch_below(folder: Path) -> Callable[[], AbstractContextManager[Path]]:

@@ -384,3 +384,33 @@ def test_a_measure_that_no_clock_changes_is_known_by_the_place_that_gave_it(
     grown = GrownTimes(runs, ["load 4.0"], "standard output")
     assert grown.are_times(("4.0", "4.1"), ("load 4.0", "load 4.1"), sites={site}) is known
     assert grown.are_times(("4.0", "4.1"), ("load 4.0", "load 4.1")) is False
+
+
+def profile(*rows: tuple[str, str, str, str]) -> list[str]:
+    return [f"{name} | {mean} | 4 | {whole} | {share} %" for name, mean, whole, share in rows]
+
+
+ONE = profile(("all", "3.000", "12.00", "100.0"), ("load", "0.2754", "1.1016", "9.18"))
+OTHER = profile(("all", "3.250", "13.00", "100.0"), ("load", "0.01254", "0.05016", "0.386"))
+FASTER = (
+    "\n".join(profile(("all", "310.0", "1240.0", "100.0"), ("load", "26.01", "104.04", "8.39"))),
+    "\n".join(profile(("all", "3100.0", "12400.0", "100.0"), ("load", "270.1", "1080.4", "8.71"))),
+)
+
+
+@pytest.mark.parametrize("share", ["0.386", "0.496"])
+def test_a_share_of_the_time_is_known_by_the_times_beside_it(share: str) -> None:
+    """A share of 0.496 would be of other times."""
+    row = OTHER[1].replace("0.386", share)
+    grown = GrownTimes(faster(*FASTER), ONE, "standard output", [OTHER[0], row])
+    found = grown.are_times(("9.18", share), (ONE[1], row))
+    assert (found is True) is (share == "0.386")
+
+
+def test_a_sum_is_known_by_the_mean_beside_it() -> None:
+    """On a busy machine it may be many times as long in one run."""
+    grown = GrownTimes(faster(*FASTER), ONE, "standard output", OTHER)
+    lines, mean = (ONE[1], OTHER[1]), ("0.2754", "0.01254")
+    assert grown.is_multiple(("1.1016", "0.05016"), lines, {mean})
+    assert not grown.is_multiple(("1.1016", "0.05016"), lines, set())
+    assert not grown.is_multiple(("9.18", "0.386"), lines, {mean})

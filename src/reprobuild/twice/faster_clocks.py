@@ -6,18 +6,19 @@ No record has to say where the number came from: NumPy, torch or a database may 
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
 from .derived_items import SiteKey
 from .evidence import FEW, Evidence
-from .line_forms import NUMBER, columns_of_measure, commas_of
+from .line_forms import columns_of_measure, commas_of
+from .line_numbers import NUMBER_OR_TIME, LineNumber, bounds_of, by_shape, in_one_unit, line_numbers, shape_of
 from .progress_bars import redrawn
-from .text_tokens import LASTING, UUID, digits, measured_items, printed_range, seconds_of
+from .ratios import MOST, Bounds, is_multiple, is_ratio
+from .text_tokens import digits, measured_items, seconds_of
 
 PACES = (100, 1000)
 """How many times as fast the clocks run, in one run each."""
@@ -34,27 +35,6 @@ _LEAST = 20.0
 """How many times as large a time has to become at least."""
 _LEAST_WHOLE = 9.5
 """Whole milliseconds and the like that are taken for a time."""
-_NUMBER = re.compile(rf"{LASTING}|{NUMBER.pattern}")
-_DRAWN = re.compile(rf"\b(?:{UUID}|(?<!\d\.)(?=\d*[a-f])[0-9a-f]{{16,}})\b")
-"""A name that each run draws, with other digits; no decimals with an exponent."""
-_SECONDS = {
-    **dict.fromkeys(("ns", "nsec"), 1e-9),
-    **dict.fromkeys(("us", "µs", "usec"), 1e-6),
-    **dict.fromkeys(("ms", "msec"), 1e-3),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
-}
-"""Units of a duration, which change with its size, as joblib's 0.1s and 1.8min."""
-_UNIT = re.compile(rf"\s?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W_]|/)")
-_RATE = re.compile(
-    rf"(?:(?P<a>[A-Za-z]+)/s|(?P<unit>{'|'.join(sorted(_SECONDS, key=len, reverse=True))})/(?P<b>[A-Za-z]+))"
-    r"(?![^\W_])"
-)
-"""As tqdm writes it: it/s, or s/it where one takes longer than a second; Keras has 188us/step."""
-_SHAPE = re.compile(rf"(?:{_NUMBER.pattern})(?:{_RATE.pattern}|{_UNIT.pattern})?")
-_WORDED = re.compile(r"(?<![\w.])(\d+)m ?(\d+(?:\.\d+)?)s(?![^\W_])")
-_SIGN = re.compile(r"(?<!\w)[+-](?=\d)")
-_THOUSANDS = re.compile(r"(?<=[\s=(:$])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,])")
 _MOST_INDEXES = 64
 """Sets of places by which lines are looked up, each of which takes one pass over the lines."""
 _LONG = 3
@@ -88,7 +68,7 @@ class FasterRun:
         if key not in self._alone:
             found = self._alone[key] = {}
             for line in self.alike(where, shape):
-                read = _numbers(line)
+                read = line_numbers(line)
                 texts = tuple(read[at].text for at in numbers)
                 found[texts] = "" if texts in found else line
         return self._alone[key].get(tuple(numbers.values()), "")
@@ -97,9 +77,13 @@ class FasterRun:
 class GrownTimes:
     """Tells the numbers of one text of a run that grow with its clocks."""
 
-    def __init__(self, runs: Sequence[FasterRun], lines: Sequence[str], where: str) -> None:
+    def __init__(
+        self, runs: Sequence[FasterRun], lines: Sequence[str], where: str, other: Sequence[str] = ()
+    ) -> None:
         self._runs, self._where = runs, where
         self._lines = lines if runs else ()
+        self._other = other if runs else ()
+        """The lines of the other run."""
         self._shapes = by_shape(_last_states(self._lines))
         self._turns: dict[str, int] = {}
         """Of each line which of its shape it is the first time."""
@@ -125,26 +109,79 @@ class GrownTimes:
         """
         if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
             return None
-        both = _numbers(lines[0]), _numbers(lines[1])
+        both = line_numbers(lines[0]), line_numbers(lines[1])
         faster = [(run.times, self._same(run, shape, lines[0], both)) for run in self._runs]
         if not all(found for _, found in faster):
             return None
-        verdicts = []
+        verdicts: list[bool | None] = []
         pair = pair[0].replace(",", ""), pair[1].replace(",", "")
         for at, (x, y) in enumerate(zip(*both, strict=True)):
             if (x.text, y.text) == pair:
                 grown = [(times, found[at]) for times, found in faster]
-                a, b, *texts = _in_one_unit([x, y, *(number for _, number in grown)])
+                a, b, *texts = in_one_unit([x, y, *(number for _, number in grown)])
                 with_times = [(times, text) for (times, _), text in zip(grown, texts, strict=True)]
                 if _follows(self._direction(shape, at, x.column), (a, b), with_times):
                     verdicts.append(True)
-                elif stays((a, b), with_times):
-                    if not self._gave(sites, [number.text for _, number in grown]):
-                        return False
-                    verdicts.append(True)
-                else:
-                    verdicts.append(is_time((a, b), with_times, of_measure=of_measure))
+                    continue
+                stayed = stays((a, b), with_times)
+                known = None if stayed else is_time((a, b), with_times, of_measure=of_measure)
+                if not known and (
+                    (stayed and self._gave(sites, [number.text for _, number in grown]))
+                    or self._is_ratio(at, [*both, *(found for _, found in faster)])
+                ):
+                    known = True
+                elif stayed:
+                    return False
+                verdicts.append(known)
         return True if verdicts and all(verdicts) else None
+
+    def is_multiple(
+        self, pair: tuple[str, str], lines: tuple[str, str], known: AbstractSet[tuple[str, str]]
+    ) -> bool:
+        """Return whether a number is in each run as many times one of its line that is known to be measured.
+
+        ``known``: pairs of such numbers. The product of a mean time and a count is one.
+        """
+        if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
+            return False
+        both = line_numbers(lines[0]), line_numbers(lines[1])
+        faster = [self._same(run, shape, lines[0], both) for run in self._runs]
+        each = [*both, *faster] if faster and all(faster) else both
+        texts = [*zip(*([number.text for number in line] for line in each), strict=True)]
+        found = [at for at, these in enumerate(texts) if these[:2] == pair]
+        beside = [[line[at].bounds for line in each] for at, these in enumerate(texts) if these[:2] in known]
+        return bool(found) and all(is_multiple([line[at].bounds for line in each], beside) for at in found)
+
+    def _is_ratio(self, at: int, lines: Sequence[Sequence[LineNumber]]) -> bool:
+        """Return whether a number is the ratio of two times of its line, or of lines of which there is one.
+
+        ``lines``: the numbers of its line in each run.
+        """
+        numbers = [line[at] for line in lines]
+        if len(lines) < 4 or any(each.seconds or each.whole or ":" in each.text for each in numbers):
+            return False
+        return is_ratio([each.bounds for each in numbers], [*self._times_in(lines), *self._times])
+
+    @cached_property
+    def _times(self) -> list[list[Bounds]]:
+        """The times of lines of which each run has one of that shape, in each run."""
+        found: list[list[Bounds]] = []
+        others = by_shape(_last_states(self._other))
+        for shape, alike in self._shapes.items():
+            same = [alike, others.get(shape, ()), *(run.alike(self._where, shape) for run in self._runs)]
+            if all(len(each) == 1 for each in same) and len(found) < MOST:
+                found += self._times_in([line_numbers(each[0]) for each in same])
+        return found
+
+    def _times_in(self, lines: Sequence[Sequence[LineNumber]]) -> list[list[Bounds]]:
+        """Return the times of a line in each run."""
+        found = []
+        for numbers in zip(*lines, strict=True):
+            a, b, *texts = in_one_unit(numbers)
+            grown = [(run.times, text) for run, text in zip(self._runs, texts, strict=True)]
+            if ":" not in "".join((a, b, *texts)) and is_time((a, b), grown):
+                found.append([each.bounds for each in numbers])
+        return found
 
     def _gave(self, sites: AbstractSet[SiteKey], texts: Sequence[str]) -> bool:
         """Return whether one of some places gave a few numbers in each of the faster runs, and these."""
@@ -154,8 +191,8 @@ class GrownTimes:
         return bool(sites)
 
     def _same(
-        self, run: FasterRun, shape: str, line: str, both: tuple[list[_Number], list[_Number]]
-    ) -> list[_Number]:
+        self, run: FasterRun, shape: str, line: str, both: tuple[list[LineNumber], list[LineNumber]]
+    ) -> list[LineNumber]:
         """Return the numbers of the line of a faster run that is a line of this one; empty: it has none.
 
         It is the only one of that shape with the numbers that are equal in both runs, or the one at its turn.
@@ -163,8 +200,8 @@ class GrownTimes:
         known = {at: x.text for at, (x, y) in enumerate(zip(*both, strict=True)) if x.text == y.text}
         alike = run.alike(self._where, shape)
         if known and (found := run.with_numbers(self._where, shape, known)):
-            return _numbers(found)
-        return _numbers(alike[self._turns[line]]) if len(alike) == len(self._shapes[shape]) else []
+            return line_numbers(found)
+        return line_numbers(alike[self._turns[line]]) if len(alike) == len(self._shapes[shape]) else []
 
     def _direction(self, shape: str, at: int, column: int) -> int:
         """Return how the numbers at a place of lines with the same words change, or else those of a column.
@@ -174,7 +211,7 @@ class GrownTimes:
         if (key := (shape, at)) not in self._directions:
             lines = [(1, self._shapes[shape])]
             lines += [(run.times, list(run.alike(self._where, shape))) for run in self._runs]
-            numbers = [(times, [_numbers(line)[at] for line in alike]) for times, alike in lines]
+            numbers = [(times, [line_numbers(line)[at] for line in alike]) for times, alike in lines]
             self._directions[key] = _together(numbers) if any(map(str.isalpha, shape)) else 0
         if self._directions[key] or column not in columns_of_measure(self._lines[0]):
             return self._directions[key]
@@ -186,49 +223,14 @@ class GrownTimes:
         return self._directions[of_column]
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """A number in a line."""
-
-    text: str
-    seconds: float
-    """Of its unit; 0: it has none that is of time."""
-    column: int
-    """How many commas are before it."""
-    rate: str = ""
-    """Whether its unit is ``it/s`` or ``s/it``."""
-    whole: str = ""
-    """Of minutes or seconds in a duration such as 1m 20s this one, with colons."""
-
-    @property
-    def value(self) -> float:
-        return (seconds_of(self.text) if ":" in self.text else float(self.text)) * (self.seconds or 1.0)
-
-    @property
-    def duration(self) -> float:
-        """Return the seconds that one takes of what there is a rate of."""
-        return self.value if self.rate != "it/s" else 1 / self.value if self.value else math.inf
-
-
-def _in_one_unit(numbers: Sequence[_Number]) -> list[str]:
-    """Return the texts of numbers, in seconds where their units are not the same."""
-    if all(number.whole for number in numbers):
-        return [number.whole for number in numbers]
-    if len({(number.seconds, number.rate) for number in numbers}) == 1:
-        return [number.text for number in numbers]
-    if any(number.rate for number in numbers):
-        return [f"{number.duration:.6f}" for number in numbers]
-    return [f"{number.value:.{len(numbers[0].text.partition('.')[2])}f}" for number in numbers]
-
-
-def _column(lines: Sequence[str], column: int) -> list[_Number]:
+def _column(lines: Sequence[str], column: int) -> list[LineNumber]:
     """Return the numbers of a column of a table with commas."""
     many = commas_of(lines[0]) if lines else 0
     fields = [line.split(",")[column] for line in lines[1:] if many and line.count(",") == many]
-    return [_Number(field, 0.0, column) for field in fields if _NUMBER.fullmatch(field)]
+    return [LineNumber(field, 0.0, column) for field in fields if NUMBER_OR_TIME.fullmatch(field)]
 
 
-def _together(columns: Sequence[tuple[int, Sequence[_Number]]]) -> int:
+def _together(columns: Sequence[tuple[int, Sequence[LineNumber]]]) -> int:
     """Return how the median of as many numbers in each run changes: 1, -1 or 0, as above."""
     if len(columns) < 2 or len(columns[0][1]) < _COLUMN or len({len(numbers) for _, numbers in columns}) > 1:
         return 0
@@ -311,11 +313,11 @@ class _Growth:
     def of(cls, pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> _Growth:
         """Return what texts mean. Of one number all have as many decimals, but for zeros at the end."""
         many = max(len(text.partition(".")[2]) for text in (*pair, *(text for _, text in grown)))
-        ranges = [_range(text, many) for text in pair]
+        ranges = [bounds_of(text, many) for text in pair]
         return cls(
             low=min(low for low, _ in ranges),
             high=max(high for _, high in ranges),
-            grown=[(times, *_range(text, many)) for times, text in grown],
+            grown=[(times, *bounds_of(text, many)) for times, text in grown],
             has_parts=all("." in text or ":" in text for text in pair),
         )
 
@@ -353,51 +355,6 @@ def _is_moment(pair: Sequence[str], grown: Sequence[tuple[int, str]]) -> bool:
     return clear and max(rates) <= _LIKE * min(rates)
 
 
-def _range(text: str, decimals: int) -> tuple[float, float]:
-    """Return what a text with so many decimals, some of them zeros that are left out, may stand for."""
-    if ":" in text:
-        half = 10.0 ** -len(text.partition(".")[2])
-        return max(0.0, seconds_of(text) - half), seconds_of(text) + half
-    if not text.replace(".", "", 1).isdigit():  # it has an exponent
-        return printed_range(text)
-    own = len(text.partition(".")[2])
-    decimals = own if own > 1 and text.endswith("0") else decimals  # else it would be left out
-    value, half = float(text), 0.5 * 10.0 ** -min(decimals, 300)
-    return value - half * 1.000001, value + half * 1.000001
-
-
-def _plain(line: str) -> str:
-    """Return a line without drawn names, signs, and commas between thousands where it is no row of them."""
-    return _THOUSANDS.sub(lambda number: number[0].replace(",", ""), _SIGN.sub("", _DRAWN.sub("@", line)))
-
-
-def _numbers(line: str) -> list[_Number]:
-    text = _plain(line)
-    found = []
-    wholes = {at: each for each in _WORDED.finditer(text) for at in range(*each.span())}
-    for match in _NUMBER.finditer(text):
-        unit, rate = _UNIT.match(text, match.end()), _RATE.match(text, match.end())
-        seconds = _SECONDS[unit[1]] if unit else _SECONDS[rate["unit"]] if rate and rate["unit"] else 0.0
-        told = ("it/s" if rate["a"] else "s/it") if rate else ""
-        whole = ":".join(wholes[match.start()].groups()) if match.start() in wholes else ""
-        found.append(_Number(match[0], seconds, text.count(",", 0, match.start()), told, whole))
-    return found
-
-
-def shape_of(line: str) -> str:
-    """Return a line without its numbers, the units of time behind them, and drawn names."""
-    shape = _SHAPE.sub(lambda number: f" # {number['a'] or number['b'] or ''} ", _plain(line))
-    return " ".join(shape.split())
-
-
 def _last_states(lines: Sequence[str]) -> list[str]:
     """Return lines, of those that are drawn again and again the last state."""
     return [redrawn(line).last if "\r" in line.rstrip("\r") else line for line in lines]
-
-
-def by_shape(lines: Sequence[str]) -> dict[str, list[str]]:
-    """Return the lines of each shape, in their order."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        found[shape_of(line)].append(line)
-    return found

@@ -111,7 +111,7 @@ class Texts:
         self._used_before |= self._used.keys()
         self._told_before |= self._told
         self._slots = tuple(by_form(lines) for lines in (one, other))
-        self._grown = GrownTimes(self._faster, one, where)
+        self._grown = GrownTimes(self._faster, one, where, other)
         head = one[0] if one[:1] == other[:1] else ""
         self._measured_columns, self._commas = columns_of_measure(head), commas_of(head)
         self._in_any_order = many and len(one) == len(other)
@@ -204,6 +204,8 @@ class Texts:
         found: list[TextDifference] = []
         measured: tuple[set[int], set[int]] = (set(), set())
         loose: list[tuple[int, int]] = []
+        unknown: list[tuple[str, str]] = []
+        known: set[tuple[str, str]] = set()
         regions = regions_apart(*both)
         alone = [(both[0][a.start], both[1][b.start]) for a, b in regions if len(a) == len(b) == 1]
         self._moved = turns_of_row(alone, self.sides)
@@ -226,13 +228,16 @@ class Texts:
                         of_measure = column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
                     if kind is None:
-                        return None
+                        unknown.append((x.text, y.text))
                     shown = lines if zeros else (x.text, y.text)
-                    found.append(TextDifference(where, (shown[0][:160], shown[1][:160]), kind))
+                    found.append(TextDifference(where, (shown[0][:160], shown[1][:160]), kind or GROWN))
                     measured[0].add(i)
                     measured[1].add(j)
+                    known |= {(x.text, y.text)} if kind in _MEASURED else set()
             if len({tuple(t[at].text for at in each) for t, each in zip(both, rest, strict=True)}) > 1:
                 loose += [(side, at) for side, each in enumerate(rest) for at in each]
+        if not all(self._grown.is_multiple(pair, lines, known) for pair in unknown):
+            return None
         filling = [(side, at) for side, at in loose if both[side][at].text == FILLING]
         if len(lines[0]) == len(lines[1]) and len({side for side, _ in filling}) == 1:
             loose = [each for each in loose if each not in filling]
@@ -414,6 +419,7 @@ class Texts:
 
 
 _CR = "\r"
+_MEASURED = ("duration or speed", GROWN)
 _OF_TURN = ("process number", "port", "clients' port")
 """What belongs to the first, the second and so on, in whichever order these come."""
 _STREAMS = ("standard output", "standard error")

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .evidence import MAYBE, Evidence
-from .faster_clocks import FasterRun, by_shape, shape_of
+from .faster_clocks import FasterRun
+from .line_numbers import by_shape, shape_of
 from .text_tokens import tokens
 
 TIMED = "which lines were written as time passed, as runs with faster clocks show"
