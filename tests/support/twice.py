@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 from reprobuild.engines.twice_mounts import environment, launched, recorder_files
@@ -112,11 +113,14 @@ def compared(
 
 
 def scratch_of_one_name(folder: Path) -> Callable[[], AbstractContextManager[Path]]:
-    """Return what gives a new folder for each run, at the same place as it is in a container."""
+    """Return what gives a new folder for each run, at the same place as it is in a container.
+
+    Where two are kept at a time, one of them has another name.
+    """
 
     @contextmanager
     def scratch() -> Iterator[Path]:
-        run = folder / "run"
+        run = next(each for at in count() if not (each := folder / f"run{at}").exists())
         run.mkdir()
         try:
             yield run
