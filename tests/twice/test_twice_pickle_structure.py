@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reprobuild.twice.pickle_structure import Pickle, PickledObject, array_behind, date_of
+from reprobuild.twice.pickle_structure import OBJECTS, Pickle, PickledObject, array_behind, date_of
 
 _LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.binary(max_size=3)
@@ -74,14 +74,17 @@ def wrapper(shape: object, dtype: object, order: str = "<", *, align: object = 1
 def test_the_array_behind_it_is_as_long_as_shape_and_type_say() -> None:
     assert array_behind(wrapper((3, 4), "f8")) == (96, "<f8", True)
     assert array_behind(wrapper((), "b1", "|", align=None)) == (1, "|b1", False)
+    assert array_behind(wrapper((3,), "V64", "|")) == (192, "|V64", True)
+    assert array_behind(wrapper((2,), "U5")) == (40, "<U5", True)
+    assert array_behind(wrapper((3,), "O8", "|")) == (0, OBJECTS, False)
     assert array_behind(PickledObject(("joblib", "Memory"), (), {})) is None
 
 
 @pytest.mark.parametrize(
     "built",
-    [wrapper((3,), "O8", "|"), wrapper((3,), "f8", ">"), wrapper([3], "f8"), wrapper((-3,), "f8"),
+    [wrapper((3,), "X8"), wrapper((3,), "f8", ">"), wrapper([3], "f8"), wrapper((-3,), "f8"),
      wrapper((1 << 41,), "f8")],
-    ids=["objects", "order", "list", "negative", "large"],
+    ids=["type", "order", "list", "negative", "large"],
 )  # fmt: skip
 def test_an_array_that_is_not_read_is_an_error(built: PickledObject) -> None:
     with pytest.raises(ValueError, match="an array"):

@@ -22,11 +22,12 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from ..host.zip_directory import hold_whole, open_zip
 from .event_files import bounded, float32
 from .evidence import EXACT, Evidence
-from .pickle_structure import Pickle, array_behind, date_of
+from .pickle_structure import OBJECTS, Pickle, array_behind, date_of
 from .text_tokens import digits
 
 MOST_BYTES = 16 << 20
@@ -239,22 +240,16 @@ class _Reader:
         if data[:1] != b"\x80" or data[1:2] not in (b"\2", b"\3", b"\4", b"\5") or data[-1:] != b".":
             return None
         try:
-            found = [*self._opcodes(data, name)]
-        except (
-            ValueError,
-            IndexError,
-            KeyError,
-            UnicodeDecodeError,
-        ):  # such as joblib's with arrays of objects
+            file = io.BytesIO(data)
+            found = [*islice(self._opcodes(file, name), MOST_LINES + 1)]
+        except (ValueError, IndexError, KeyError, UnicodeDecodeError, RecursionError):
             return None
-        return iter(found)
+        return iter(found) if len(found) <= MOST_LINES and file.tell() == len(data) else None
 
-    def _opcodes(self, data: bytes, name: str) -> Iterator[str]:
-        file, pickled, end = io.BytesIO(data), Pickle(), 0
-        for number, (opcode, argument, at) in enumerate(pickletools.genops(file)):
-            if number > MOST_LINES:
-                raise ValueError("too long")
-            end = (at or 0) + 1
+    def _opcodes(self, file: io.BytesIO, name: str) -> Iterator[str]:
+        """Yield the values of a pickle that begins there. Raises errors of one that is none."""
+        pickled = Pickle()
+        for opcode, argument, _ in pickletools.genops(file):
             built = pickled.take(opcode, argument)
             array = array_behind(built) if built is not None else None
             if array is not None:
@@ -264,7 +259,11 @@ class _Reader:
                 content = file.read(size)
                 if len(content) < size:
                     raise ValueError("an array is cut short")
-                yield from self._array_lines(b"", content, kind, name)
+                yield from (
+                    self._array_lines(b"", content, kind, name)
+                    if kind != OBJECTS
+                    else self._opcodes(file, name)
+                )
             if opcode.name == "FRAME":  # how long the texts are
                 continue
             if opcode.name.endswith(_BY_NAME):  # a place in the memo, a class: no value
@@ -272,8 +271,6 @@ class _Reader:
                 yield f"{name}{shown.translate(_NO_DIGITS)}"
             else:
                 yield from self._argument(opcode.name.translate(_NO_DIGITS), argument, name)
-        if end != len(data):
-            raise ValueError("bytes behind it")
 
     def _argument(self, opcode: str, argument: object, name: str) -> Iterator[str]:
         if moment := date_of(argument):

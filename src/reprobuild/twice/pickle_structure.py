@@ -1,12 +1,14 @@
 """What a pickle's opcodes put together, as far as plain values go. Untrusted: nothing is imported or called.
 
 joblib writes the bytes of each array into the middle of a pickle, behind the object that describes it
-(``NumpyArrayWrapper`` in joblib's numpy_pickle.py); where they end follows from its shape and type.
+(``NumpyArrayWrapper`` in joblib's numpy_pickle.py); where they end follows from its shape and type. An array
+of objects is a pickle of its own there.
 """
 
 from __future__ import annotations
 
 import pickletools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
@@ -14,7 +16,10 @@ from math import prod
 _MARK = object()
 _DATE = 10
 _WRAPPER = ("joblib.numpy_pickle", "NumpyArrayWrapper")
-_DTYPES = frozenset(f"{kind}{size}" for kind in "fiucb" for size in (1, 2, 4, 8, 16))
+OBJECTS = "O"
+_DTYPE = re.compile(r"([fiucbVSUMm])(\d{1,9})")
+"""Numbers, rows of several values (V), texts and dates, with the bytes of each; of a text its characters."""
+_BYTES_OF_CHARACTER = 4
 
 
 @dataclass(slots=True)
@@ -83,7 +88,8 @@ class Pickle:
 
 def array_behind(built: PickledObject) -> tuple[int, str, bool] | None:
     """Return the size of the array that follows, its type as NumPy's, and whether a byte with the length of
-    its padding comes before. None: nothing follows. Raises ValueError where that is another pickle.
+    its padding comes before; of an array of objects, which is another pickle, its type is `OBJECTS`. None:
+    nothing follows. Raises ValueError.
     """
     if built.made_by != _WRAPPER or not isinstance(built.state, dict):
         return None
@@ -93,9 +99,12 @@ def array_behind(built: PickledObject) -> tuple[int, str, bool] | None:
     told = dtype.arguments[0] if isinstance(dtype.arguments, tuple) and dtype.arguments else None
     order = dtype.state[1] if isinstance(dtype.state, tuple) and len(dtype.state) > 1 else None
     sizes = [each for each in shape if isinstance(each, int) and 0 <= each < 1 << 40]
-    if told not in _DTYPES or order not in ("<", "|") or len(sizes) != len(shape):
+    if isinstance(told, str) and told.startswith(OBJECTS):
+        return 0, OBJECTS, False
+    read = _DTYPE.fullmatch(told) if isinstance(told, str) else None
+    if read is None or order not in ("<", "|") or len(sizes) != len(shape):
         raise ValueError("an array of a type that is not read")
-    size = prod(sizes) * int(str(told)[1:])
+    size = prod(sizes) * int(read[2]) * (_BYTES_OF_CHARACTER if read[1] == "U" else 1)
     return size, f"{order}{told}", built.state.get("numpy_array_alignment_bytes") is not None
 
 
