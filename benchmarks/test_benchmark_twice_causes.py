@@ -57,7 +57,11 @@ def has_gpu(python: str) -> bool:
 
 
 def score(found: Comparison, right: set[tuple[str, int]]) -> str:
-    """Return ``first``, ``listed``, ``wrong``, ``not known``, or that the program did not differ."""
+    """Return ``first``, ``listed``, ``wrong``, ``not known``, or that the program did not differ.
+
+    With the line at which a time decides that of the clock counts, and with one that takes the order of a set
+    the next one, which makes the set: the report tells both.
+    """
     if verdict(found) != "parts":
         return f"did not differ: {verdict(found)}"
     if found.cause is None:
@@ -66,8 +70,10 @@ def score(found: Comparison, right: set[tuple[str, int]]) -> str:
     places = [
         (Path(each.file).name, each.line) for each in (cause.place, *(c.place for c in cause.candidates))
     ]
-    if cause.proven:
-        return "first" if right & set(places[:2]) else "wrong"
+    if (
+        cause.proven
+    ):  # where a time decides and the clock that gave it are two, of which one may be told twice
+        return "first" if right & set(list(dict.fromkeys(places))[:2]) else "wrong"
     return "listed" if right & set(places) else "not known"
 
 

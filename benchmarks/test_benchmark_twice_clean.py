@@ -48,6 +48,7 @@ LEFT = {
     "o16": "a picture of times",
     "o18": "columns that run into each other where times are long",
     "o20": "figures that psutil gives to workers",
+    "y11": "shares of times that came from workers, and which worker got which task",
     "w12": "the order in which workers end, in a list of a JSON file",
     "w13": "what a worker did last, in a line of progress",
     "w14": "delays that the system draws, and by which requests end in another order",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.hints import BATCHES, TIMER, TRIALS, UNRECORDED, of_file
+from reprobuild.in_image.twice.hints import BATCHES, SET_MADE, TIMER, TRIALS, UNRECORDED, of_file
 from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
 from reprobuild.in_image.twice.sources import _inside as inside
@@ -28,6 +28,7 @@ SHARED = "what other processes change meanwhile"
         ("for d in asyncio.as_completed(tasks):\n    await d", [(1, "the order in which tasks end")]),
         ("q = mp.Queue()\nq.get()", [(2, "what comes first from others that put something in")]),
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
+        ("q = asyncio.Queue()\nq.put_nowait(1)", []),
         ("server.accept()", [(1, "the order in which others connect")]),
         ("def f(at):\n    out[at] = g(w)\nThread(target=f)", [(3, "threads that share what they work on")]),
         ("def f(at):\n    out[at] += g(w)\nThread(target=f)", [(2, FILLED)]),
@@ -51,17 +52,29 @@ SHARED = "what other processes change meanwhile"
         ("os.stat(path).st_mtime", [(1, "the time of a file")]),
         ("db.execute('select * from t ORDER BY\\n random() limit 5')", [(1, "what a database draws")]),
         ("db.execute('select * from t order by random_id')", []),
-        ("self.links = set()\nfor x in node.links:\n    pass", [(2, "the order of a set")]),
-        ("names: set[str] = field(default_factory=set)\nlist(self.names)", [(2, "the order of a set")]),
-        ("groups = defaultdict(set)\nfor x in groups[1]:\n    pass", [(2, "the order of a set")]),
-        ("self.of = {y: set(a) for y in b}\n[x for x in self.of[y]]", [(2, "the order of a set")]),
+        ("self.links = set()\nfor x in node.links:\n    pass", [(1, SET_MADE), (2, "the order of a set")]),
+        (
+            "names: set[str] = field(default_factory=set)\nlist(self.names)",
+            [(1, SET_MADE), (2, "the order of a set")],
+        ),
+        (
+            "groups = defaultdict(set)\nfor x in groups[1]:\n    pass",
+            [(1, SET_MADE), (2, "the order of a set")],
+        ),
+        (
+            "self.of = {y: set(a) for y in b}\n[x for x in self.of[y]]",
+            [(1, SET_MADE), (2, "the order of a set")],
+        ),
         ("of = {1: {2}}\nfor x in of.get(1):\n    pass", [(2, "the order of a set")]),
-        ("of = [set() for _ in a]\nlist(of[0])", [(2, "the order of a set")]),
-        ("of[y] = set()\nlist(of[0])", [(2, "the order of a set")]),
-        ("of.setdefault(1, set()).add(2)\nlist(of[1])", [(2, "the order of a set")]),
+        ("of = [set() for _ in a]\nlist(of[0])", [(1, SET_MADE), (2, "the order of a set")]),
+        ("of[y] = set()\nlist(of[0])", [(1, SET_MADE), (2, "the order of a set")]),
+        ("of.setdefault(1, set()).add(2)\nlist(of[1])", [(1, SET_MADE), (2, "the order of a set")]),
         ("of = {y: [1] for y in b}\nlist(of[1])", []),
         ("for x in a - {1}:\n    pass", [(1, "the order of a set")]),
-        ("done, left = await asyncio.wait(tasks)\nfor x in done:\n    pass", [(2, "the order of a set")]),
+        (
+            "done, left = await asyncio.wait(tasks)\nfor x in done:\n    pass",
+            [(1, SET_MADE), (2, "the order of a set")],
+        ),
         ("done, left = wait(futures)\nfor x in done:\n    pass", [(2, "the order of a set of futures")]),
         ("links = []\nfor x in node.links:\n    pass", []),
         ("loader = DataLoader(data, in_order=False)", [(1, BATCHES)]),

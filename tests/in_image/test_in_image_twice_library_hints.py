@@ -16,7 +16,9 @@ from reprobuild.in_image.twice.library_hints import (
     ORDERLESS,
     SHARED,
     SQL_CLOCK,
+    TIED,
     found,
+    of_query,
 )
 from reprobuild.twice import known_causes
 
@@ -51,15 +53,41 @@ def test_a_number_of_a_row_without_order_is_a_hint_of_its_own(monkeypatch: pytes
         ")",
     ]
     assert list(found(ast.parse("\n".join(lines)), lines)) == [(3, NUMBERED)]
-    for clause, counts in (
-        ("OVER (PARTITION BY zip)", True),
-        ("OVER (PARTITION BY zip ORDER BY day)", False),
-        ("over (order by zip)", False),
+    for clause, expected in (
+        ("OVER (PARTITION BY zip)", [(3, NUMBERED)]),
+        ("OVER (PARTITION BY zip ORDER BY day)", [(2, TIED)]),
+        ("over (order by zip)", [(2, TIED)]),
     ):
         lines = ['con.sql("""', "SELECT row_number()", f"{clause} FROM t", '""")']
-        assert list(found(ast.parse("\n".join(lines)), lines)) == [(3, NUMBERED)] * counts
+        assert list(found(ast.parse("\n".join(lines)), lines)) == expected
     assert NUMBERED == known_causes.NUMBERED
     assert known_causes.of_hint(NUMBERED) is known_causes.QUERY
+
+
+@pytest.mark.parametrize(
+    ("query", "counts"),
+    [
+        ("SELECT DISTINCT ON (who) who, what FROM t ORDER BY who, day", True),
+        ("SELECT arg_max(what, day) FROM t", True),
+        ("SELECT list(what ORDER BY day) FROM t", True),
+        ("SELECT what FROM t ORDER BY day LIMIT 10", True),
+        ("SELECT lag(what) OVER (ORDER BY day) FROM t", True),
+        ("SELECT max(day) FROM t ORDER BY 1", False),
+        ("SELECT rank() OVER (ORDER BY day) FROM t", False),
+    ],
+)
+def test_what_an_order_may_leave_open_is_a_hint(
+    query: str, *, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    assert (TIED in {what for _, what in of_query(query)}) is counts
+    assert known_causes.of_hint(TIED) is known_causes.TIES
+
+
+def test_of_several_statements_each_has_an_order_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    query = "SELECT a FROM t ORDER BY a;\nSELECT DISTINCT a FROM t;"
+    assert list(of_query(query)) == [(2, ORDERLESS)]
 
 
 @pytest.mark.parametrize(

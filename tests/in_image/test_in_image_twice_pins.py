@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import random
 import signal
 import sys
@@ -326,3 +327,34 @@ def test_threads_that_wait_for_each_other_go_on(monkeypatch: pytest.MonkeyPatch)
     for each in threads:
         each.join()
     assert not barrier.broken
+
+
+def test_workers_that_wait_while_others_are_started_do_not_count_as_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each works alone for a while, with many longer than a thread waits for the one before it."""
+
+    class Thread(threading.Thread):
+        pass
+
+    monkeypatch.setattr(pins, "_ALONE", 0.2)
+    monkeypatch.setattr(pins, "_IDLE", 30)
+    pins._in_turn(SimpleNamespace(Thread=Thread))
+    pins._one_by_one(Thread, lambda thread: f"/proc/self/task/{thread.native_id}/stat")
+    jobs, took = queue.Queue[int | None](), list[str]()
+
+    def work() -> None:
+        while jobs.get() is not None:
+            took.append(threading.current_thread().name)
+
+    threads = [Thread(target=work, name=f"{number}") for number in range(5)]
+    for each in threads:
+        each.start()
+    for number in range(6):
+        jobs.put(number)
+    for _ in threads:
+        jobs.put(None)
+    for each in threads:
+        each.join()
+    assert took == ["0"] * 6
+    assert not pins._starting

@@ -242,6 +242,10 @@ def test_a_seed_from_elsewhere_is_no_cause_where_nothing_proves_that() -> None:
     assert followed_back(seeded, Lines([divergence(3, "c")], needed=3), 4) == seeded
     unseeded = replace(seeded, candidates=(replace(seed, values=("('none given', 1)", "('none given', 2)")),))
     assert followed_back(unseeded, Lines([upstream], needed=2), 4) == unseeded
+    clock = Candidate("clock", "time.time_ns", seed.place, ("1", "2"), 0, 1)
+    assert followed_back(seeded, Lines([upstream], kept_none=2), 4, [clock]) == seeded
+    elsewhere = replace(clock, place=divergence(8).place)
+    assert not followed_back(seeded, Lines([upstream], kept_none=2), 4, [elsewhere]).proven
 
 
 def test_a_decision_by_the_other_end_of_a_duration_is_found_after_one_by_the_clock_itself() -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from uuid import uuid4
@@ -685,3 +686,39 @@ def test_short_numbers_of_rows_that_a_time_sorts_are_known_by_the_long_one_besid
         lines[1][1] = lines[1][1].replace("10.86", "10.83")
     number, _ = Texts(*sides).compare(lines[0], lines[1], "file log.txt", many=False)
     assert number == (1 if result else None)
+
+
+def test_a_worker_may_log_a_time_at_another_turn_than_in_the_other_run() -> None:
+    sides, lines = [], []
+    for spent, at in (("0.028", 3), ("0.039", 1)):
+        message = f"task 4 finished in {spent} s"
+        item = Item(("message 1", "pool.py", 7, 0), message, at, 8 - 2 * at, at)
+        sides.append(Evidence(messages={message: [(19, 24, item)]}))
+        lines.append([f"worker: {message}"])
+    assert Texts(*sides).compare(lines[0], lines[1], "standard output", many=False)[0] is None
+    plain = [Evidence(), sides[1]]
+    assert Texts(*plain).compare(lines[0], lines[1], "standard output", many=False)[0] == 0
+
+
+@pytest.mark.parametrize(("other", "known"), [("99e2d", True), ("99e2e", False)])
+def test_the_first_digits_of_a_uuid_are_a_short_name(other: str, known: bool) -> None:
+    uuids = ("1b0e04d3a1f24c8e9d1b2c3d4e5f6a7b", "99e2d4d3a1f24c8e9d1b2c3d4e5f6a7b")
+    sides = [Evidence(names={"uuids": (each,)}) for each in uuids]
+    lines = [f"result for train_{each}_00000: loss 0.4883" for each in ("1b0e0", other)]
+    found, _ = Texts(*sides).compare(lines[:1], lines[1:], "standard output", many=False)
+    assert (found is None) is known
+
+
+def test_a_date_behind_a_word_and_a_colon_is_one() -> None:
+    sides = [Evidence(began=1795919000.0 + at, ended=1795919001.0 + at) for at in (0, 5)]
+    lines = [f"DT:{datetime.fromtimestamp(1795919000 + at, UTC):%Y-%m-%dT%H:%M:%S}" for at in (0, 5)]
+    assert Texts(*sides).compare(lines[:1], lines[1:], "file NA001.sam", many=False)[0] is None
+    late = lines[0].replace(":2026", ":2027")
+    assert Texts(*sides).compare(lines[:1], [late], "file NA001.sam", many=False)[0] == 0
+
+
+@pytest.mark.parametrize(("written", "known"), [("21519.0", True), ("21519.5", False), ("21520.0", False)])
+def test_a_process_number_may_be_written_as_a_float(written: str, known: bool) -> None:
+    sides = [Evidence(names={"process numbers": (each,)}) for each in ("21513", "21519")]
+    found, _ = Texts(*sides).compare(["0,0.16,21513.0"], [f"0,0.16,{written}"], "file a.csv", many=False)
+    assert (found is None) is known

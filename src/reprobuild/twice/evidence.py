@@ -47,6 +47,8 @@ _WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' port
 """Kinds of which no part is recognized."""
 _BY_TURN = ("uuids", "drawn names", "temporary names")
 """Kinds that a main thread draws in the same order in each run."""
+_MOST_SHORT = 100
+"""UUIDs of a run of which the first digits alone are recognized."""
 _FEW_DIGITS = re.compile(r"[0-9a-f]{4,5}")
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
@@ -151,10 +153,16 @@ class Evidence:
         return _in_range(self._parts, low * (1 - _ROUNDED), high * (1 + _ROUNDED))
 
     @cached_property
+    def short_uuids(self) -> Sequence[str]:
+        """The first digits of drawn UUIDs, as many as a program may take for a short name, in their order."""
+        return [uuid[:5] for uuid in self.names.get("uuids", ())[:_MOST_SHORT]]
+
+    @cached_property
     def phrases(self) -> re.Pattern[str] | None:
         """All drawn names of several words, such as calm-owl-3, and those of a few digits, such as d1ce."""
         given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
         names = {name for name in given if len(re.findall(r"\w+", name)) > 1 or _FEW_DIGITS.fullmatch(name)}
+        names |= {*self.short_uuids}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
 

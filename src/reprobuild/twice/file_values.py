@@ -247,7 +247,7 @@ class _Reader:
         return iter(found) if len(found) <= MOST_LINES and file.tell() == len(data) else None
 
     def _opcodes(self, file: io.BytesIO, name: str) -> Iterator[str]:
-        """Yield the values of a pickle that begins there. Raises errors of one that is none."""
+        """Yield the values of a pickle that begins there. Raises what `_pickle` catches."""
         pickled = Pickle()
         for opcode, argument, _ in pickletools.genops(file):
             built = pickled.take(opcode, argument)

@@ -165,6 +165,11 @@ QUERY = Remedy(
     "ORDER BY a key, also in first(…), last(…) and list(…); or SET threads = 1",
     "DuckDB's documentation of order preservation",
 )
+TIES = Remedy(
+    "DuckDB computes in several threads, and rows that a query takes for equal come as these end",
+    "ORDER BY a key that no two rows share; or SET threads = 1",
+    "DuckDB's documentation of order preservation",
+)
 SQL_CLOCK = Remedy(
     "a database's clock gives another time in every run",
     "hand in a fixed time as a parameter, in place of 'now' and CURRENT_TIMESTAMP",
@@ -175,7 +180,7 @@ COMPILED_DRAW = Remedy(
     "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
     "Numba's documentation of random numbers",
 )
-SPECIAL = (QUERY, SQL_CLOCK, COMPILED_DRAW)
+SPECIAL = (QUERY, TIES, SQL_CLOCK, COMPILED_DRAW)
 """Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
@@ -328,10 +333,12 @@ _NAMED = Remedy(
 
 
 NUMBERED = "rows that a query numbers in no order"
+TIED = "rows that a query orders by what may be equal"
+OF_A_SET = "the order of a set"
 """Where an order of rows becomes a value."""
 DRAWN_IN_TURN = "what threads draw from one generator"
 _HINTS = {
-    "the order of a set": SET,
+    OF_A_SET: SET,
     "the order of a set of futures": SET,
     "batches in the order in which workers finish": BATCHES,
     "a timer that interrupts the program": TIMER,
@@ -339,6 +346,8 @@ _HINTS = {
     "trials that run at once": TRIALS,
     "rows that a query gives in no order": QUERY,
     NUMBERED: QUERY,
+    TIED: TIES,
+    "a set of which the order counts": SET,
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "the clock of a database": SQL_CLOCK,
     "what a full queue does not take": FULL,

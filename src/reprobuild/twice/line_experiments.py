@@ -28,6 +28,7 @@ KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
 _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
+_GIVEN = ("clock", "process", "entropy", "name", "stamp", "machine", "address")
 _OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.SHARED_GENERATOR)
 _DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
 """What a statement looks like at which a time decides: another one only hands it on."""
@@ -163,12 +164,15 @@ def proven_in_part(cause: Cause | None, laboratory: LineLaboratory) -> Cause | N
     return _with(cause, suspect.candidates, [*before, trial], suspect.remedy)
 
 
-def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
+def followed_back(
+    cause: Cause, laboratory: LineLaboratory, most: int, known: Sequence[Candidate] = ()
+) -> Cause:
     """Return a proven cause with what following the lines tells of it.
 
     Of a clock, the statement at which the time decides comes first. Of threads, those at which they draw from
     one generator are the cause, where there are any. A generator that was seeded with a value
     from elsewhere is no cause: that is where this value came in, and without proof of that nothing is proven.
+    Of the ``known`` candidates one at its own line may be what gave it.
     """
     if not cause.proven or not cause.candidates:
         return cause
@@ -179,7 +183,7 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
     if cause.remedy in _OF_THREADS and all(each.kind == "hint" for each in cause.candidates):
         return _with_shared(cause, laboratory.followed().shared)
     seed = cause.candidates[0]
-    if is_seed(seed) and not is_unseeded(seed):
+    if is_seed(seed) and not is_unseeded(seed) and not any(_gives(each, seed) for each in known):
         found = [each for each in laboratory.followed().divergences if _reaches(each, seed.place)]
         proven, trials = _try(cause, found, laboratory, most)
         if proven is not None or not found:
@@ -189,6 +193,12 @@ def followed_back(cause: Cause, laboratory: LineLaboratory, most: int) -> Cause:
         told = [trial for _, trial in trials]
         return replace(_with(cause, (*more[:most], *cause.candidates), told, None), proven=False)
     return cause
+
+
+def _gives(candidate: Candidate, seed: Candidate) -> bool:
+    """Return whether it gave a value from outside at the line that seeds with one."""
+    here, there = ((each.place.file, each.place.line) for each in (candidate, seed))
+    return here == there and candidate.kind in _GIVEN
 
 
 def _with_shared(cause: Cause, shared: Sequence[ProgramLine]) -> Cause:

@@ -70,12 +70,13 @@ def search_cause(
                     bench = ProgramLaboratory(
                         run=run, how=how, found=found, scratch=scratch, say=say, attempts=attempt
                     )
+                    known = cause.candidates
                     cause = confirmed(cause, bench, how.experiments)
                     proven = cause if cause.proven else None
                     if proven is None:
                         cause = confirmed_line(cause, bench, how.experiments)
                         proven = proven_in_part(cause, bench)
-                    cause = followed_back(proven, bench, how.experiments) if proven else cause
+                    cause = followed_back(proven, bench, how.experiments, known) if proven else cause
             return cause, attempt, True
         if crashed := [each.status for each in runs if each.status not in {one.status for one in found.runs}]:
             raise RepeatError(f"it {first_difference.status_text(crashed[0])}")

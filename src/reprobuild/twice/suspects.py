@@ -53,6 +53,7 @@ ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     **dict.fromkeys(("NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
 }
+_ONE_OF_POLARS = {"POLARS_MAX_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class Suspect:
     faithful: bool = True
     """Whether it is the same in each run for certain: of another kind, runs that part say nothing."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What does it, where that is no pin."""
+    """What does it, where no pin does or not alone."""
     sure: bool = True
     """Whether it may be the cause of what parts first, where something else parts still."""
 
@@ -82,6 +83,7 @@ class Suspect:
         threads = ONE_THREAD if _THREADS in self.pins else {}
         return {
             "REPROBUILD_TWICE_PIN": text,
+            **self.variables,
             **threads,
             **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND, _NEWEST} & {*self.pins} else {}),
         }
@@ -109,8 +111,11 @@ def suspects(cause: Cause) -> list[Suspect]:
                 remedy = known_causes.SOURCES["seed"]
             # A library that computes in threads of its own may go on as it did.
             more = tuple(_that_walk(each, cause.candidates))
+            is_computed = each.kind == "computed"
+            # Which of equal rows one engine of Polars takes is decided by the order in which threads end.
+            variables = _ONE_OF_POLARS if is_computed else {}
             found.append(
-                Suspect(_told(each), (_pin(each),), (each, *more), remedy, faithful=each.kind != "computed")
+                Suspect(_told(each), (_pin(each),), (each, *more), remedy, not is_computed, variables)
             )
     drawn = tuple(each for each in given if each.kind in ("draw", "seed"))
     if len(drawn) > 1:  # one generator that several lines draw from, perhaps in several threads
@@ -177,7 +182,8 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     """Return what the program's text, or a race, makes suspect."""
     found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
     names = [each.name for each in cause.candidates if each.kind == "hint"]
-    names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), name != known_causes.NUMBERED))
+    likely = (known_causes.NUMBERED, known_causes.TIED, known_causes.OF_A_SET)
+    names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), [*likely, name].index(name)))
     for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
         one = _of_hint(name)
         if one is None:
@@ -270,6 +276,7 @@ _OF_HINTS = (
     (known_causes.TIMER, "no timer that interrupts it", "timers"),
     (known_causes.TRIALS, "one trial at a time", "trials"),
     (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
+    (known_causes.TIES, "one thread of DuckDB's", "duckdb"),
     (known_causes.SQL_CLOCK, "a fixed time in the place of the databases' clock", "sql clock"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
@@ -309,7 +316,7 @@ _TOLD = {
     "mtime": "a fixed time at",
     "address": "numbers in place of addresses at",
     "memory": "zeros in the new array at",
-    "computed": "the generator seeded and the rows sorted at",
+    "computed": "one thread of Polars', and the generator seeded and the rows sorted at",
 }
 
 

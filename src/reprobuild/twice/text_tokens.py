@@ -19,6 +19,8 @@ LASTING = r"(?<![\d.:])(?:\d+ days?, )?\d+:\d\d(?::\d\d)?(?:\.\d+)?(?![\d:])"
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _LEAST_OF_TIME = 4
 """Digits of a number that may be the last ones of a time in seconds."""
+_LEAST_AS_FLOAT = 6
+"""Characters of a process number that is written as 1234.0."""
 _TEMPORARY = 8
 """Characters that tempfile draws."""
 _NUMBERS = (r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -93,7 +95,8 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
     phrases, drawn = evidence.phrases, evidence.names.get("drawn names", ())
     while match := whole_pattern.match(line, at):
         if phrases and not line[max(at - 1, 0) : at].isalnum() and (phrase := phrases.match(line, at)):
-            key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else "pool worker 0"
+            own = f"uuid {evidence.short_uuids.index(phrase[0])}" if phrase[0] in evidence.short_uuids else ""
+            key = f"drawn name {drawn.index(phrase[0])}" if phrase[0] in drawn else own or "pool worker 0"
             found.append(Token("drawn name", phrase[0], key))
             at = phrase.end()
             continue
@@ -116,7 +119,9 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
                 continue
         key = ""
         if kind == "number":
-            whole = evidence.parts.get(text)
+            # pandas writes whole numbers so in a column where some are missing.
+            as_whole = text.removesuffix(".0") if len(text) >= _LEAST_AS_FLOAT else text
+            whole = evidence.parts.get(as_whole)
             number = float(text.replace(",", ""))
             if whole is not None:
                 kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
@@ -213,9 +218,13 @@ def seconds_of(text: str) -> float:
 
 
 def is_written(one: Item, other: Item, *, of_measure: bool) -> bool:
-    """Return whether two runs wrote a measured number at the same place, at the same turn."""
+    """Return whether two runs wrote a measured number at the same place, at the same turn.
+
+    A log keeps which number of a message was measured, and which worker writes it when may vary.
+    """
     sites = [(each.site[0].removeprefix(MAYBE), *each.site[1:]) for each in (one, other)]
     maybe = all(each.site[0].startswith(MAYBE) for each in (one, other))
-    alike = sites[0] == sites[1] and (one.at == other.at or one.left == other.left)
+    same_turn = one.at == other.at or one.left == other.left
+    alike = sites[0] == sites[1] and (same_turn or sites[0][0].startswith("message"))
     # What is short, and printed alone, may be a result that is written like a time before it.
     return alike and not maybe and (of_measure or not sites[0][0].startswith("printed"))

@@ -35,7 +35,7 @@ _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
 _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
 """What logging writes for ``%(asctime)s.%(msecs)03d``."""
-MOMENT = rf"(?<![0-9A-Za-z.:])(?:{'|'.join(_KINDS)})(?!\d|:\d)"
+MOMENT = rf"(?<![0-9A-Za-z.])(?<!\d:)(?:{'|'.join(_KINDS)})(?!\d|:\d)"
 MOMENT = MOMENT.replace("<fraction>", f"(?:{_TWICE}|{_FRACTION})", 1).replace("<fraction>", _FRACTION)
 _PATTERNS = tuple(re.compile(kind.replace("<fraction>", r"(?:[.,][\d.]+)")) for kind in _KINDS)
 _ZONE = re.compile(r"([+-])(\d\d):?(\d\d)$")

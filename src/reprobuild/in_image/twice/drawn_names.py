@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from _thread import get_ident
 
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
@@ -171,6 +172,18 @@ def _pool_threads(module: Any) -> None:
     module._worker = worker
 
 
+def _pool_processes(module: Any) -> None:
+    """Keep the name of a process of a pool, as of its threads."""
+    inner = module._process_worker
+
+    @functools.wraps(inner)
+    def worker(*arguments: Any) -> Any:
+        add("pool workers", sys.modules["multiprocessing.process"].current_process().name)
+        return inner(*arguments)
+
+    module._process_worker = worker
+
+
 def install(watcher: Watcher) -> None:
     """Watch what is there, and what is imported later."""
     if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
@@ -184,6 +197,8 @@ def install(watcher: Watcher) -> None:
     watcher.after("tempfile", lambda module: watch(module._RandomNameSequence, "__next__", "temporary names"))
     watcher.after("secrets", _secrets)
     watcher.after("concurrent.futures.thread", _pool_threads)
+    for module in ("concurrent.futures.process", "joblib.externals.loky.process_executor"):
+        watcher.after(module, _pool_processes)
     watcher.after("socket", _socket)
     watcher.after("matplotlib.backends.backend_svg", _identifiers)
     for module, names in _RUN_NAMES.items():

@@ -43,6 +43,7 @@ TIMER = "a timer that interrupts the program"
 TRIALS = "trials that run at once"
 SHARED_GENERATOR = "what threads draw from one generator"
 BATCHES = "batches in the order in which workers finish"
+SET_MADE = "a set of which the order counts"
 _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
@@ -111,6 +112,7 @@ def of_file(path: str) -> list[tuple[int, str]]:
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     named, waited = _of_sets(tree), _waited_for(tree)
     queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
+    bounded = _made_by(tree, _QUEUES, given=True)
     harmless = {
         id(argument)
         for node in ast.walk(tree)
@@ -122,30 +124,32 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     yield from library_hints.found(tree, source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
-            yield node.iter.lineno, "the order of a set"
+            yield from _order_of(node.iter, node.iter.lineno, named)
         elif isinstance(node, (ast.For, ast.comprehension)) and _name(node.iter) in waited:
             yield node.iter.lineno, "the order of a set of futures"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _DRAWN_ROWS.search(node.value[:MOST_QUERY]):
                 yield node.lineno, "what a database draws"
         elif isinstance(node, ast.Call):
-            yield from _of_call(node, named, queues, harmless)
+            yield from _of_call(node, named, harmless)
+            yield from _of_queue(node, queues, bounded)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and _read_by_name(node) in values:
             yield node.lineno, _SHARED
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.lineno, _ATTRIBUTES[node.attr]
 
 
-def _of_sets(tree: ast.AST) -> set[str]:
-    """Return the names that are given a set, those of attributes with a dot before."""
-    found = set()
+def _of_sets(tree: ast.AST) -> dict[str, int]:
+    """Return the names that are given a set, attributes with a dot before, each with the first such line."""
+    found: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             pairs = list(_assigned(node))
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             pairs = [(node.target, node.value)]
         elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
-            found |= {f"[{_name(_owner(node))}"} if _is_set(node.args[1], set()) else set()
+            if _is_set(node.args[1], {}):
+                found.setdefault(f"[{_name(_owner(node))}", node.lineno)
             continue
         else:
             continue
@@ -154,15 +158,20 @@ def _of_sets(tree: ast.AST) -> set[str]:
             factories = [
                 word.value for word in getattr(value, "keywords", ()) if word.arg == "default_factory"
             ]
-            if _is_set(value, set()) or any(_name(each) in _SETS for each in factories):
+            if _is_set(value, {}) or any(_name(each) in _SETS for each in factories):
                 field = isinstance(target, ast.Attribute) or bool(factories)
                 of = f"[{_name(target.value)}" if isinstance(target, ast.Subscript) else _name(target)
-                found.add(("." if field else "") + of)
-            elif any(_is_set(each, set()) for each in _held(value)):
-                found.add(f"[{_name(target)}")
-            elif isinstance(value, ast.Call) and _called(value) == "defaultdict" and value.args[:1]:
-                found |= {f"[{_name(target)}"} if _name(value.args[0]) in _SETS else set()
+                found.setdefault(("." if field else "") + of, node.lineno)
+            elif any(_is_set(each, {}) for each in _held(value)) or _makes_sets(value):
+                found.setdefault(f"[{_name(target)}", node.lineno)
     return found
+
+
+def _makes_sets(value: ast.expr) -> bool:
+    """Return whether it is a ``defaultdict(set)``."""
+    if not isinstance(value, ast.Call) or _called(value) != "defaultdict":
+        return False
+    return any(_name(each) in _SETS for each in value.args[:1])
 
 
 def _waited_for(tree: ast.AST) -> set[str]:
@@ -186,12 +195,23 @@ def _held(value: ast.expr) -> list[ast.expr]:
     )
 
 
-def _of_call(
-    node: ast.Call, named: set[str], queues: set[str], harmless: set[int]
-) -> Iterator[tuple[int, str]]:
-    name = _called(node)
-    if name in _OF_QUEUES and isinstance(node.func, ast.Attribute) and _name(node.func.value) in queues:
+def _order_of(node: ast.AST, line: int, named: dict[str, int]) -> Iterator[tuple[int, str]]:
+    """Give the line that takes the order of a set, and the one that makes it."""
+    yield line, "the order of a set"
+    of = f"[{_name(node.value)}" if isinstance(node, ast.Subscript) else _name(node)
+    made = named.get(f".{of}" if isinstance(node, ast.Attribute) else of, line)
+    if made != line:
+        yield made, SET_MADE
+
+
+def _of_queue(node: ast.Call, queues: set[str], bounded: set[str]) -> Iterator[tuple[int, str]]:
+    name, owner = _called(node), _name(_owner(node))
+    if name in _OF_QUEUES and owner in (bounded if name == "put_nowait" else queues):
         yield node.lineno, _OF_QUEUES[name]
+
+
+def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Iterator[tuple[int, str]]:
+    name = _called(node)
     if name in _SHARING:
         yield node.lineno, _SHARED
     if name in _CALLS:
@@ -209,18 +229,21 @@ def _of_call(
         yield node.lineno, UNSEEDED
     if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:
         walked = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
-        if any(_is_set(argument, named) for argument in walked):
-            yield node.lineno, "the order of a set"
+        for argument in walked:
+            if _is_set(argument, named):
+                yield from _order_of(argument, node.lineno, named)
 
 
-def _made_by(tree: ast.AST, calls: tuple[str, ...]) -> set[str]:
-    """Return the names that are given what such a call makes."""
+def _made_by(tree: ast.AST, calls: tuple[str, ...], *, given: bool = False) -> set[str]:
+    """Return the names that are given what such a call makes; ``given``: with an argument, such as a size."""
     return {
         _name(target)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         for target, value in _assigned(node)
-        if isinstance(value, ast.Call) and _called(value) in calls
+        if isinstance(value, ast.Call)
+        and _called(value) in calls
+        and (not given or value.args or value.keywords)
     }
 
 
@@ -257,7 +280,7 @@ def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, node.value
 
 
-def _is_set(node: ast.AST, named: set[str]) -> bool:
+def _is_set(node: ast.AST, named: dict[str, int]) -> bool:
     if isinstance(node, ast.Call):
         called, owner = _called(node), _owner(node)
         if isinstance(node.func, ast.Name):

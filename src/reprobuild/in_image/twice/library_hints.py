@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 ORDERLESS = "rows that a query gives in no order"
 NUMBERED = "rows that a query numbers in no order"
+TIED = "rows that a query orders by what may be equal"
 SQL_CLOCK = "the clock of a database"
 SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
@@ -29,8 +30,18 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _WINDOW = re.compile(r"\bOVER\s*\((?![^()]*\bORDER\s+BY\b)[^()]*\)", re.IGNORECASE)
+_OF_FIRST = r"row_number|(?:first|last|nth)(?:_value)?|any_value|lag|lead|ntile"
+_TIED = re.compile(
+    rf"\b(?:{_OF_FIRST})\s*\([^()]*\)\s*OVER\s*\((?=[^()]*\bORDER\s+BY\b)"
+    r"|\bDISTINCT\s+ON\b|\b(?:arg_?(?:min|max)|(?:min|max)_by)\s*\("
+    r"|\b(?:first|last|list|array_agg|string_agg)\s*\((?=[^()]*\bORDER\s+BY\b)"
+    r"|\bORDER\s+BY\b(?=[^;()]*\bLIMIT\b)",
+    re.IGNORECASE,
+)
+"""What takes the first of some rows, or numbers them, in an order in which two may be equal."""
 _DATABASES = ("duckdb", "sqlite3")
 _SORTED = re.compile(r"\bORDER\s+BY\b", re.IGNORECASE)
+_STATEMENT = re.compile(r"[^;]+")
 _SELECTS = re.compile(r"\b(?:SELECT|INSERT|UPDATE)\b", re.IGNORECASE)
 _AGGREGATES = ("aggregate", "distinct")
 """Methods of a relation."""
@@ -63,8 +74,12 @@ def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
     if "duckdb" in sys.modules:
         for each in _WINDOW.finditer(query):
             yield each, NUMBERED
-        for each in () if _SORTED.search(query) else _CLAUSE.finditer(query):
-            yield each, ORDERLESS
+        for each in _TIED.finditer(query):
+            yield each, TIED
+        for statement in _STATEMENT.finditer(query):
+            if not _SORTED.search(statement[0]):
+                for each in _CLAUSE.finditer(query, *statement.span()):
+                    yield each, ORDERLESS
 
 
 def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:

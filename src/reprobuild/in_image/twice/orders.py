@@ -21,6 +21,7 @@ from .watching import Watcher
 MOST_ITEMS = 6
 WAIT = "concurrent.futures.wait"
 ASYNCIO_WAIT = "asyncio.wait"
+CONNECTION_WAIT = "multiprocessing.connection.wait"
 BY_WORKER = " by a worker"
 """Which of several gets something is another matter than what comes first."""
 
@@ -45,6 +46,7 @@ def install(watcher: Watcher, sources: Any) -> None:
         watcher.after("asyncio", functools.partial(_asyncio, sources))
     watcher.after("asyncio", functools.partial(_tasks, sources))
     watcher.after("multiprocessing.pool", functools.partial(_pools, sources))
+    watcher.after("multiprocessing.connection", functools.partial(_connections, sources))
     watcher.after("multiprocessing.queues", functools.partial(_queues, sources, ("Queue", "SimpleQueue")))
     watcher.after("queue", functools.partial(_queues, sources, ("Queue",)))
     watcher.after("sqlite3", functools.partial(_databases, sources))
@@ -206,6 +208,35 @@ def _pools(sources: Any, module: Any) -> None:
         return _Told(sources, iter(found), "imap_unordered", here(2, imports=False))
 
     module.Pool.imap_unordered = imap_unordered
+
+
+def _connections(sources: Any, module: Any) -> None:
+    """Watch which of several connections has something first."""
+    inner = module.wait
+
+    @functools.wraps(inner)
+    def wait(object_list: Any, timeout: Any = None) -> Any:
+        if not _called_by_program():  # also multiprocessing waits so
+            return inner(object_list, timeout)
+        given = list(object_list)
+        found = sources.call_of("order", CONNECTION_WAIT, inner, (given, timeout), {})
+        numbers = {id(each): number for number, each in enumerate(given)}
+        for each in found:
+            sources.note("order", CONNECTION_WAIT, numbers.get(id(each), -1))
+        return found
+
+    module.wait = wait
+
+
+_turns = itertools.count()
+_PATIENCE = 10.0
+"""Seconds that one connection is waited for alone: it may have nothing before another one is served."""
+
+
+def one_in_turn(inner: Any, connections: Any, timeout: Any) -> Any:
+    """Wait for one connection after the other, whichever has something first."""
+    one = connections[next(_turns) % len(connections) :][:1] if connections else []
+    return (inner(one, _PATIENCE) if one else None) or inner(connections, timeout)
 
 
 def _queues(sources: Any, names: Any, module: Any) -> None:

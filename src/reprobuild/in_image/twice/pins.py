@@ -34,6 +34,8 @@ _BUSY = 20
 """The most times that it may do so."""
 _IDLE = 40
 """Moments of a tenth of that in which the process does nothing, after which a thread waits no more."""
+_starting: list[Any] = []
+"""Those that work alone now, while others have nothing to do."""
 _spent = getattr(process_time, "__wrapped__", process_time)
 _MOMENT = 1_900_000_000
 """What a frozen clock begins with, in 2030: the dates in the program's data are past, as they were for it."""
@@ -190,6 +192,8 @@ class Pins(recorded.Sources):
             return base.DoneAndNotDoneFutures(orders.InTurn(futures), set())
         if label == orders.ASYNCIO_WAIT:
             return orders.first_made(sys.modules["asyncio.tasks"].wait.__wrapped__, *given, **named)
+        if label == orders.CONNECTION_WAIT:
+            return orders.one_in_turn(sys.modules["multiprocessing.connection"].wait.__wrapped__, *given)
         # Each is waited for by what it then gives.
         return list(given[0])
 
@@ -287,11 +291,13 @@ def _one_by_one(kind: Any, stat: Callable[[Any], str]) -> None:
     @functools.wraps(started)
     def start(self: Any) -> None:
         started(self)
+        _starting.append(self)
         self.join(_ALONE)
         worked, left = -1, _BUSY
         while self.is_alive() and left and (now := _worked(stat(self))) != worked:
             worked, left = now, left - 1
             self.join(_ALONE)
+        _starting.remove(self)
 
     kind.start = start
 
@@ -312,8 +318,7 @@ def _in_turn(module: Any) -> None:
             before[code].append(self)
 
             def in_turn() -> None:
-                for other in others:
-                    _wait_for(other)
+                _wait_for(others)
                 run()
 
             self.run = in_turn
@@ -322,13 +327,13 @@ def _in_turn(module: Any) -> None:
     module.Thread.start = start
 
 
-def _wait_for(thread: Any) -> None:
-    """Wait until a thread has ended, or the process has done nothing for a while."""
+def _wait_for(threads: list[Any]) -> None:
+    """Wait until threads have ended, or the process has done nothing for a while, and starts no other one."""
     idle = 0
-    while thread.is_alive() and idle < _IDLE:
+    while idle < _IDLE and (working := [each for each in threads if each.is_alive()]):
         spent = _spent()
-        thread.join(_ALONE / 10)
-        idle = idle + 1 if _spent() - spent < _ALONE / 100 else 0
+        working[0].join(_ALONE / 10)
+        idle = idle + 1 if not _starting and _spent() - spent < _ALONE / 100 else 0
 
 
 def _worked(stat: str) -> int:
