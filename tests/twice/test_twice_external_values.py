@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reprobuild.in_image.twice import orders
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import find_cause
-from reprobuild.twice.external_values import _out_of_turn, hints_near
+from reprobuild.twice.external_values import CONNECTION_WAIT, _out_of_turn, differing, hints_near
 from reprobuild.twice.records import Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 
@@ -187,3 +188,15 @@ def test_of_other_processes_the_hints_count_that_few_programs_have() -> None:
         ("the clock of a database", 8),
         ("the order of a set", 3),
     ]
+
+
+def test_who_is_served_first_may_come_more_often_too() -> None:
+    """A worker that is faster sends more. What a queue gives has to be the same in both runs."""
+
+    def taken(name: str, *numbers: int) -> Stream:
+        return replace(stream(), sources=[Source("order", name, f"{n}", f"{n}", at(7)) for n in numbers])
+
+    found = differing([(taken(CONNECTION_WAIT, 0, 1, 2), taken(CONNECTION_WAIT, 0, 2, 0))])
+    assert [(each.kind, each.place) for each in found] == [("order", at(7))]
+    assert differing([(taken("Queue.get", 0, 1, 2), taken("Queue.get", 0, 2, 0))]) == []
+    assert orders.CONNECTION_WAIT == CONNECTION_WAIT
