@@ -53,3 +53,10 @@ def test_so_many_times_a_time_is_known() -> None:
     assert not is_multiple(each("0.02", "0.0008"), [mean])  # too few digits
     assert not is_multiple(each("0.016948", "0.00065278"), [])
     assert not is_multiple(each("0.016948", "0"), [mean])
+
+
+def test_a_result_that_hardly_varies_is_no_ratio_of_times_that_hardly_does() -> None:
+    """Each is within what two digits leave open, which says nothing of one that is 0.98 or 0.97."""
+    wall, busy = each("1.00", "1.02", "101.2", "1013"), each("0.98", "0.99", "99.2", "990")
+    assert not is_ratio(each("0.98", "0.97", "0.98", "0.98"), [wall, busy])
+    assert not is_multiple(each("0.98", "0.97"), [each("1.00", "0.99")])

@@ -28,7 +28,8 @@ def is_ratio(numbers: Sequence[Bounds], times: Sequence[Sequence[Bounds]]) -> bo
     some = [each for each in times[:MOST] if all(low > 0 for low, _ in each)]
     pairs = len(_SCALES) * len(some) * (len(some) - 1)
     return any(
-        pairs * prod(min(1.0, width + more) for width, more in zip(widths, wider, strict=True)) < _BY_CHANCE
+        pairs * _chance(numbers, [width + more for width, more in zip(widths, wider, strict=True)])
+        < _BY_CHANCE
         for wider in _made_by(numbers, some)
     )
 
@@ -39,13 +40,25 @@ def is_multiple(numbers: Sequence[Bounds], known: Sequence[Sequence[Bounds]]) ->
     ``known``: for each of them its value in each run, which has to differ.
     """
     return any(
-        len(known) * prod(min(1.0, 2 * (most - least) / (most + least)) for least, most in factors[1:])
+        len(known)
+        * _chance(numbers, [inf, *(2 * (most - least) / (most + least) for least, most in factors[1:])])
         < _BY_CHANCE
         and max(least for least, _ in factors) <= min(most for _, most in factors)
         for values in known
         if all(low > 0 for low, _ in (*values, *numbers))
         for factors in [[(a[0] / b[1], a[1] / b[0]) for a, b in zip(numbers, values, strict=True)]]
     )
+
+
+def _chance(numbers: Sequence[Bounds], widths: Sequence[float]) -> float:
+    """Return how likely it is that what is as wide as that in each run holds the number by chance.
+
+    In the first run it could be anything. In the others it may be near for another reason, as a result is
+    that hardly varies: then it counts how far these numbers are apart.
+    """
+    middles = [(low + high) / 2 for low, high in numbers]
+    apart = (max(middles) - min(middles)) / max(middles)
+    return prod([min(1.0, widths[0]), *(min(1.0, width / apart) if apart else 1.0 for width in widths[1:])])
 
 
 def _made_by(numbers: Sequence[Bounds], times: Sequence[Sequence[Bounds]]) -> Iterator[list[float]]:
