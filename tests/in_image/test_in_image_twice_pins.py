@@ -358,3 +358,45 @@ def test_workers_that_wait_while_others_are_started_do_not_count_as_idle(
         each.join()
     assert took == ["0"] * 6
     assert not pins._starting
+
+
+CONNECTIONS = """
+import concurrent.futures, multiprocessing, time
+from multiprocessing import connection
+def work(pipe, number):
+    time.sleep((2 - number) / 4)
+    for _ in range(2):
+        pipe.send(number)
+def square(n):
+    return n * n
+if __name__ == "__main__":
+    pipes, ends = [], []
+    for number in range(3):
+        mine, theirs = multiprocessing.Pipe()
+        multiprocessing.Process(target=work, args=(theirs, number)).start()
+        pipes.append(mine)
+        ends.append(theirs)
+    got, most = [], 0
+    while len(got) < 6:
+        ready = connection.wait(pipes)
+        got += [pipe.recv() for pipe in ready[:1]]
+        most = max(most, len(ready))
+    print(got, most)
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:
+        print(pool.submit(square, 3).result())
+"""
+
+
+def test_connections_are_waited_for_in_turn(tmp_path: Path) -> None:
+    """The last one has something first. A pool, which waits so by itself, goes on."""
+    program = tmp_path / "program.py"
+    program.write_text(CONNECTIONS)
+    run = recorded(sys.executable, [str(program)])
+    plain = run_once(run, {"REPROBUILD_TWICE_EVERY": "1"}, HowToRun(), scratch_below(tmp_path))
+    pin = f"order\t{CONNECTIONS[: CONNECTIONS.index('connection.wait')].count(chr(10)) + 1}\t{program}"
+    settings = {"REPROBUILD_TWICE_EVERY": "1", "REPROBUILD_TWICE_PIN": pin}
+    pinned = run_once(run, settings, HowToRun(seconds=60), scratch_below(tmp_path))
+    assert plain.stdout[0].startswith("[2, "), plain.stdout
+    assert pinned.stdout[:2] == ("[0, 1, 2, 0, 1, 2] 1", "9"), (pinned.stdout, pinned.last)
+    workers = plain.evidence.names.get("pool workers", ())
+    assert [name for name in workers if name.startswith(("Process-", "ForkProcess-"))], workers

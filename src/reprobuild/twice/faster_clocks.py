@@ -107,11 +107,9 @@ class GrownTimes:
         the machine is. False: it is as large with faster clocks. None: neither is known, as where they have
         no such line.
         """
-        if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
-            return None
-        both = line_numbers(lines[0]), line_numbers(lines[1])
-        faster = [(run.times, self._same(run, shape, lines[0], both)) for run in self._runs]
-        if not all(found for _, found in faster):
+        shape, both, same = self._in_each_run(lines)
+        faster = [(run.times, found) for run, found in zip(self._runs, same, strict=False)]
+        if not faster:
             return None
         verdicts: list[bool | None] = []
         pair = pair[0].replace(",", ""), pair[1].replace(",", "")
@@ -135,6 +133,19 @@ class GrownTimes:
                 verdicts.append(known)
         return True if verdicts and all(verdicts) else None
 
+    def _in_each_run(
+        self, lines: tuple[str, str]
+    ) -> tuple[str, list[list[LineNumber]], list[list[LineNumber]]]:
+        """Return the shape of a line, its numbers in the two runs, and in the faster ones.
+
+        Empty: it is another line in the other run, or one of the faster ones has no such line.
+        """
+        if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
+            return "", [], []
+        one, other = map(line_numbers, lines)
+        faster = [self._same(run, shape, lines[0], (one, other)) for run in self._runs]
+        return shape, [one, other], faster if all(faster) else []
+
     def is_multiple(
         self, pair: tuple[str, str], lines: tuple[str, str], known: AbstractSet[tuple[str, str]]
     ) -> bool:
@@ -142,11 +153,8 @@ class GrownTimes:
 
         ``known``: pairs of such numbers. The product of a mean time and a count is one.
         """
-        if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
-            return False
-        both = line_numbers(lines[0]), line_numbers(lines[1])
-        faster = [self._same(run, shape, lines[0], both) for run in self._runs]
-        each = [*both, *faster] if faster and all(faster) else both
+        _, both, faster = self._in_each_run(lines)
+        each = [*both, *faster]
         texts = [*zip(*([number.text for number in line] for line in each), strict=True)]
         found = [at for at, these in enumerate(texts) if these[:2] == pair]
         beside = [[line[at].bounds for line in each] for at, these in enumerate(texts) if these[:2] in known]

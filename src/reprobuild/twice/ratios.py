@@ -7,6 +7,7 @@ two times of that run's text make, with clocks as they are and with faster ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from math import inf, prod
 
 Bounds = tuple[float, float]
@@ -68,9 +69,15 @@ def _made_by(numbers: Sequence[Bounds], times: Sequence[Sequence[Bounds]]) -> It
             if part is whole:
                 continue
             for scale in _SCALES:
-                made = [(scale * a[0] / b[1], scale * a[1] / b[0]) for a, b in zip(part, whole, strict=True)]
-                if all(
-                    low <= most and least <= high
-                    for (low, high), (least, most) in zip(numbers, made, strict=True)
-                ):
-                    yield [2 * (most - least) / (most + least) for least, most in made]
+                made = ((scale * a[0] / b[1], scale * a[1] / b[0]) for a, b in zip(part, whole, strict=True))
+                held = [
+                    2 * (most - least) / (most + least)
+                    for _, (least, most) in takewhile(_meet, zip(numbers, made, strict=True))
+                ]
+                if len(held) == len(numbers):
+                    yield held
+
+
+def _meet(pair: tuple[Bounds, Bounds]) -> bool:
+    (low, high), (least, most) = pair
+    return low <= most and least <= high

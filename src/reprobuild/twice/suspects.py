@@ -316,7 +316,7 @@ _TOLD = {
     "mtime": "a fixed time at",
     "address": "numbers in place of addresses at",
     "memory": "zeros in the new array at",
-    "computed": "one thread of Polars', and the generator seeded and the rows sorted at",
+    "computed": "Polars in one thread, its generator seeded and its rows sorted at",
 }
 
 
