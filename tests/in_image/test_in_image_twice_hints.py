@@ -17,6 +17,8 @@ from reprobuild.in_image.twice.sources import _inside as inside
 FILLED = "what threads fill in the order in which they come to it"
 DRAWN = "what threads draw from one generator"
 DRAWS = "def build(self, a):\n    r = random.Random(a)\n    self.rng.shuffle(a)\n    return a\n"
+TAKEN_FIRST = "what comes first from others that put something in"
+WORKER = "t, q = Queue(), Queue()\ndef f():\n    x = t.get()\n    q.put(g(x)); Thread(target=f)\n"
 SHARED = "what other processes change meanwhile"
 
 
@@ -26,7 +28,9 @@ SHARED = "what other processes change meanwhile"
         ("for x in {1, 2}:\n    pass", [(1, "the order of a set")]),
         ("s = set(a)\nfor x in sorted(s):\n    pass", []),
         ("for d in asyncio.as_completed(tasks):\n    await d", [(1, "the order in which tasks end")]),
-        ("q = mp.Queue()\nq.get()", [(2, "what comes first from others that put something in")]),
+        ("q = mp.Queue()\nq.get()", [(2, TAKEN_FIRST)]),
+        (WORKER + "q.get()", [(3, "which of several threads takes what"), (5, TAKEN_FIRST)]),
+        (WORKER, [(3, "which of several threads takes what"), (4, FILLED)]),
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("q = asyncio.Queue()\nq.put_nowait(1)", []),
         ("server.accept()", [(1, "the order in which others connect")]),

@@ -74,6 +74,17 @@ def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
     assert (both.candidates, both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS, True, False)
 
 
+def test_of_both_ends_of_a_duration_the_one_that_computes_it_is_tried_first() -> None:
+    begins, ends = (
+        replace(each, place=replace(each.place, text=text))
+        for each, text in zip(
+            CLOCKS, ("self.began = time.time()", "left = 1 - (time.time() - self.began) / 9"), strict=True
+        )
+    )
+    found = confirmed(supposed(begins, ends), Runs(set()), 4)
+    assert found.candidates == (ends,)
+
+
 def test_both_ends_of_a_duration_are_frozen_together() -> None:
     elsewhere = replace(CLOCKS[0], place=ProgramLine("train.py", 90, "report", ""))
     found = confirmed(supposed(elsewhere, *CLOCKS), Runs({7, 8}), 4)

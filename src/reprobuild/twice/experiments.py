@@ -5,6 +5,7 @@ Pure but for the runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -27,6 +28,9 @@ from .suspects import (
 
 MOST_ALONE = 4
 """Clocks of several, or functions with some, that are each frozen alone."""
+
+_COMPUTES = re.compile(r"[<>%]|\s-\s|//|\b(?:if|while|int|min|max|round)\b")
+"""What a line looks like that uses what a clock told."""
 
 
 class Laboratory(Protocol):
@@ -156,9 +160,14 @@ def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Sus
     found = None
     if len(functions) > 1:
         found = _first_that_repeats(list(functions.values()), laboratory, trials)
-    clocks = found.candidates if found is not None else suspect.candidates
+    clocks = sorted(found.candidates if found is not None else suspect.candidates, key=_only_begins)
     one = _first_that_repeats([(clock,) for clock in clocks], laboratory, trials) if len(clocks) > 1 else None
     return one or found
+
+
+def _only_begins(clock: Candidate) -> bool:
+    """Return whether its line computes nothing of the time, as the one at which a duration begins."""
+    return not _COMPUTES.search(clock.place.text)
 
 
 def _first_that_repeats(

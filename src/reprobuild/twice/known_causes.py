@@ -160,6 +160,11 @@ FIRST = Remedy(
     "put a number with each, and go through them in the order of these",
     "the trace of both runs",
 )
+TAKEN = Remedy(
+    "several threads take from this queue, and which of them takes what is another one in each run",
+    "let no result depend on which thread has a task: give each task a seed and a state of its own",
+    "the trace of both runs",
+)
 QUERY = Remedy(
     "DuckDB computes in several threads, and without ORDER BY its rows come as these end",
     "ORDER BY a key, also in first(…), last(…) and list(…); or SET threads = 1",
@@ -353,6 +358,7 @@ _HINTS = {
     "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
     "what comes first from others that put something in": FIRST,
+    "which of several threads takes what": TAKEN,
 }
 
 

@@ -29,7 +29,7 @@ _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
 _GIVEN = ("clock", "process", "entropy", "name", "stamp", "machine", "address")
-_OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.SHARED_GENERATOR)
+_OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN, known_causes.SHARED_GENERATOR)
 _DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
 """What a statement looks like at which a time decides: another one only hands it on."""
 DECISION = "decision"

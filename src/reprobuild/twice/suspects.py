@@ -284,10 +284,11 @@ _OF_HINTS = (
     (known_causes.FULL, "one thread, and one worker in each pool", "threads"),
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
     (known_causes.FIRST, "one thread, and one worker in each pool", "threads"),
+    (known_causes.TAKEN, "one thread, and one worker in each pool", "threads"),
 )
 _LIKELIEST = (
     *(known_causes.SHARED_GENERATOR, known_causes.FULL, known_causes.CONNECTED),
-    *(known_causes.THREADS, known_causes.FIRST),
+    *(known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN),
 )
 """Of what one thread at a time changes."""
 _UNFAITHFUL = ("addresses", "threads")

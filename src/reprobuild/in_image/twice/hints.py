@@ -49,8 +49,10 @@ _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
 _CONTENTS = ("value", "buf")
 _DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesample\b", re.IGNORECASE)
+TAKEN = "which of several threads takes what"
+_GETS = ("get", "get_nowait")
 _OF_QUEUES = {
-    **dict.fromkeys(("get", "get_nowait"), "what comes first from others that put something in"),
+    **dict.fromkeys(_GETS, "what comes first from others that put something in"),
     "put_nowait": "what a full queue does not take",
 }
 _QUEUES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue")
@@ -119,7 +121,11 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SORTING
         for argument in node.args
     }
-    yield from _threads(tree)
+    run_by_threads = _run_by_threads(tree)
+    workers = {id(each) for function, _ in run_by_threads for each in ast.walk(function)}
+    got = _got_elsewhere(tree, queues, workers)
+    for function, started in run_by_threads:
+        yield from _of_thread(function, started, got)
     yield from _tasks(tree)
     yield from library_hints.found(tree, source)
     for node in ast.walk(tree):
@@ -132,7 +138,7 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
                 yield node.lineno, "what a database draws"
         elif isinstance(node, ast.Call):
             yield from _of_call(node, named, harmless)
-            yield from _of_queue(node, queues, bounded)
+            yield from _of_queue(node, queues, bounded, workers)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and _read_by_name(node) in values:
             yield node.lineno, _SHARED
         elif isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
@@ -204,10 +210,21 @@ def _order_of(node: ast.AST, line: int, named: dict[str, int]) -> Iterator[tuple
         yield made, SET_MADE
 
 
-def _of_queue(node: ast.Call, queues: set[str], bounded: set[str]) -> Iterator[tuple[int, str]]:
+def _of_queue(
+    node: ast.Call, queues: set[str], bounded: set[str], workers: Container[int]
+) -> Iterator[tuple[int, str]]:
     name, owner = _called(node), _name(_owner(node))
     if name in _OF_QUEUES and owner in (bounded if name == "put_nowait" else queues):
-        yield node.lineno, _OF_QUEUES[name]
+        yield node.lineno, TAKEN if name in _GETS and id(node) in workers else _OF_QUEUES[name]
+
+
+def _got_elsewhere(tree: ast.AST, queues: set[str], workers: Container[int]) -> set[str]:
+    """Return the queues from which something is taken outside of what threads run: there its order counts."""
+    return {
+        _name(_owner(node))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) in _GETS and id(node) not in workers
+    } & queues
 
 
 def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Iterator[tuple[int, str]]:
@@ -297,12 +314,8 @@ def _is_set(node: ast.AST, named: dict[str, int]) -> bool:
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id in named)
 
 
-def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the lines of functions that threads run, at which they fill what they share.
-
-    Where a function only fills a place of its own, which an argument says, what it calls may change the rest:
-    then it is the line that starts the threads.
-    """
+def _run_by_threads(tree: ast.AST) -> list[tuple[ast.FunctionDef, list[int]]]:
+    """Return the functions that threads run, each with the lines that start them."""
     started: dict[str, list[int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -316,18 +329,29 @@ def _threads(tree: ast.AST) -> Iterator[tuple[int, str]]:
             _name(base) in ("Thread", "Process") for base in node.bases
         ):
             started.setdefault("run", [])
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name in started:
-            names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-            own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-            places = {each.arg for each in node.args.args}
-            filled = [line for line, value in _filled(node) if _name_of(value) not in own]
-            shared = [line for line, value in _filled(node, but=places) if _name_of(value) not in own]
-            drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
-            yield from ((line, "what threads fill in the order in which they come to it") for line in shared)
-            yield from ((line, SHARED_GENERATOR) for line in drawn)
-            if filled and not shared and not drawn:
-                yield from ((line, "threads that share what they work on") for line in started[node.name])
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return [(each, started[each.name]) for each in functions if each.name in started]
+
+
+def _of_thread(node: ast.FunctionDef, started: list[int], got: Container[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines of a function that threads run, at which they fill what they share.
+
+    Where it only fills a place of its own, which an argument says, what it calls may change the rest: then it
+    is the line that starts the threads. Of what it puts into a queue, that counts which takes it.
+    """
+    names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    places = {each.arg for each in node.args.args}
+
+    def others(filled: Iterator[tuple[int, ast.expr]]) -> list[int]:
+        return [line for line, value in filled if _name_of(value) not in own and _name(value) not in got]
+
+    filled, shared = others(_filled(node)), others(_filled(node, but=places))
+    drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
+    yield from ((line, "what threads fill in the order in which they come to it") for line in shared)
+    yield from ((line, SHARED_GENERATOR) for line in drawn)
+    if filled and not shared and not drawn:
+        yield from ((line, "threads that share what they work on") for line in started)
 
 
 def _name_of(value: ast.expr) -> str:
