@@ -20,15 +20,12 @@ import pytest
 from torch_python import need_torch, torch_python
 
 from reprobuild.in_image.twice import line_values
+from reprobuild.in_image.twice.held_values import can_be_pickled
 from reprobuild.in_image.twice.line_values import (
-    MISSING,
     SMALL,
-    can_be_pickled,
     digest,
-    find,
     generators,
     shown,
-    state_of,
 )
 
 
@@ -156,16 +153,6 @@ def test_small_values_are_marked() -> None:
     ]
 
 
-def test_paths_are_followed_without_properties() -> None:
-    names = {"p": Point(Point(3))}
-    assert find(("p", "x", "x"), names, {}) == 3
-    assert find(("p", "kind"), names, {}) == "point"
-    assert find(("p", "computed"), names, {}) is names["p"]
-    assert find(("q",), names, {"q": 7}) == 7
-    assert find(("r", "x"), names, {}) is MISSING
-    assert find(("s", "x"), {"s": Slotted(4)}, {}) == 4
-
-
 def test_what_a_reader_sees() -> None:
     assert [shown(each) for each in (1.5, "a" * 99, [1, 2], [Point(1)], list(range(9)))] == [
         *("1.5", repr("a" * 60)[:60], "[1, 2]", "", "[0, 1, 2, 3, 4, 5, …]")
@@ -173,9 +160,6 @@ def test_what_a_reader_sees() -> None:
 
 
 def test_states_of_generators() -> None:
-    own = random.Random(1)
-    assert state_of(own) == own.getstate()
-    assert state_of(5) is MISSING
     before = random.getstate()
     try:
         random.seed(1)

@@ -20,7 +20,7 @@ PLACE = {"k": "place", "n": 0, "at": ["train.py", 3, "main", "x = draw()"], "end
 LINE: dict[str, Any] = {
     "k": "line", "n": 1, "up": 0, "p": 0, "t": "MainThread", "at": 5,
     "in": {"y": "0" * 12}, "out": {"x": ["~" + "a" * 12, "1", [7]]}, "drew": {"torch": ["", "b" * 12]},
-    "gens": {"rng": [4, "rng.random()"]},
+    "gens": {"rng": [4, "rng.random()"]}, "inside": {"4": ["c" * 12, "b,"]},
 }  # fmt: skip
 KEPT = {"k": "kept", "t": "MainThread", "n": 0, "held": "AAAA"}
 
@@ -37,6 +37,7 @@ def test_a_trace_is_read(tmp_path: Path) -> None:
     assert stream.key == ("", "", "MainProcess", "train.py")
     [line] = stream.records
     assert (line.generators["rng"].line, line.generators["rng"].text) == (4, "rng.random()")
+    assert [(at.line, at.text, each) for at, each in line.inside.items()] == [(4, "b,", "c" * 12)]
     assert (line.place.line, line.end, line.after["x"]) == (3, 4, ("~" + "a" * 12, "1"))
     (tmp_path / "2-2.lines").write_text(json.dumps(PROCESS) + "\n" + json.dumps(PLACE)[:9])
     assert [len(each.records) for each in read_lines(tmp_path)] == [1, 0]  # it was killed as it wrote
@@ -61,6 +62,8 @@ def test_a_trace_is_read(tmp_path: Path) -> None:
         [PROCESS, PLACE, {**LINE, "t": "x" * 301}],
         [PROCESS, PLACE, {**LINE, "drew": {"torch": "ab"}}],
         [PROCESS, PLACE, {**LINE, "gens": {"rng": 4}}],
+        [PROCESS, PLACE, {**LINE, "inside": {"4": ["c" * 12]}}],
+        [PROCESS, PLACE, {**LINE, "inside": {"four": ["c" * 12, "b,"]}}],
         [PROCESS, {**PLACE, "at": ["train.py"]}],
         [PROCESS, 5],
         [PROCESS, "[" * 5000],

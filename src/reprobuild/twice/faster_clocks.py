@@ -194,6 +194,8 @@ class GrownTimes:
     def _gave(self, sites: AbstractSet[SiteKey], texts: Sequence[str]) -> bool:
         """Return whether one of some places gave a few numbers in each of the faster runs, and these."""
         for run, text in zip(self._runs, texts, strict=True):
+            if ":" in text:  # a time of day, which none of them gives as a number
+                return False
             given = measured_items(text, run.evidence)
             sites = sites & {item.site for item in given if item.at + item.left < FEW}
         return bool(sites)

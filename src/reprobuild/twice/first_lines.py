@@ -51,6 +51,8 @@ class Divergence:
     """The statement, or the call, that has what differs under names; None: none is known."""
     names: list[str] = field(default_factory=list)
     """These names."""
+    inside: ProgramLine | None = None
+    """The line of the part that differs, of a value that is written out over several lines."""
     handed: LineRecord | None = None
     """The statement that left an equal object, which is another when another thread takes it."""
     reached: set[ProgramLine] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Divergence:
     @property
     def told_place(self) -> ProgramLine:
         """Return the line to name: where an object was handed on, if it changed on its way."""
-        return self.place if self.handed is None else self.handed.place
+        return (self.inside or self.place) if self.handed is None else self.handed.place
 
     @property
     def given_place(self) -> ProgramLine:
@@ -342,6 +344,7 @@ class _Search:
         place = of.place
         found = self.divergences.setdefault(place, Divergence(place, of.end, a.at, late=late))
         found.sure = found.sure or sure
+        found.inside = found.inside or of.first_inside(b) if of is a else None
         if not found.name and left:
             found.name = left[0][0]
             found.shown = (a.after[found.name][1], b.after[found.name][1])

@@ -279,7 +279,7 @@ def _candidate(divergence: Divergence, known: Sequence[Candidate]) -> Candidate:
     if divergence.handed is not None:
         return Candidate(HANDED, named, divergence.told_place, divergence.shown, 0, -1)
     name = " from ".join(filter(None, (named, *(each.name for each in at[:1]))))
-    return Candidate(LINE, name, divergence.place, divergence.shown, 0, -1)
+    return Candidate(LINE, name, divergence.told_place, divergence.shown, 0, -1)
 
 
 def _remedy(divergence: Divergence, known: Sequence[Candidate]) -> Remedy:

@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -37,7 +37,7 @@ VALUES = "REPROBUILD_TWICE_VALUES"
 _T = TypeVar("_T")
 _DIGEST = re.compile(r"~?[0-9a-f]{12}")
 _STATEMENTS = ("line", "branch", "call")
-_STATEMENT = frozenset(("k", "n", "up", "p", "t", "at", "in", "out", "drew", "gens"))
+_STATEMENT = frozenset(("k", "n", "up", "p", "t", "at", "in", "out", "drew", "gens", "inside"))
 _KEYS: Mapping[str | None, frozenset[str]] = {
     "process": frozenset(("k", "format", "rank", "worker", "name", "argv")),
     "place": frozenset(("k", "n", "at", "end")),
@@ -75,6 +75,12 @@ class LineRecord:
     """Digests of the states of modules' generators before and after, of those that it changed."""
     generators: Mapping[str, ProgramLine]
     """Names of other generators that it drew from, each with the line where that stands."""
+    inside: Mapping[ProgramLine, str] = field(default_factory=dict)
+    """Lines of the parts of a value that it writes out over several, each with the digest of that part."""
+
+    def first_inside(self, other: LineRecord) -> ProgramLine | None:
+        """Return the line of the first such part that is another one in the other run, or is only here."""
+        return next((at for at, each in self.inside.items() if other.inside.get(at) != each), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,9 @@ def _kept(first: Mapping[str, Any], records: Iterator[Mapping[str, Any]]) -> lis
 
 def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int]]) -> LineRecord:
     place, end = places[fields.whole(record["p"])]
-    before, after, drew, drawn = (_object(record[name]) for name in ("in", "out", "drew", "gens"))
+    before, after, drew, drawn, inside = (
+        _object(record[name]) for name in ("in", "out", "drew", "gens", "inside")
+    )
     return LineRecord(
         kind=record["k"],
         number=fields.whole(record["n"]),
@@ -201,6 +209,10 @@ def _line(record: Mapping[str, Any], places: Mapping[int, tuple[ProgramLine, int
             for name, (line, text) in drawn.items()
         },
         after={_text(name): (_digest(each), _text(shown)) for name, (each, shown, _) in after.items()},
+        inside={
+            replace(place, line=fields.whole(int(line)), text=_text(text)): _digest(each)
+            for line, (each, text) in inside.items()
+        },
     )
 
 

@@ -14,7 +14,7 @@ import threading
 import zlib
 from typing import Any
 
-from . import line_values as values
+from . import held_values as values
 from . import settings
 from .lines import LINES, NO_FRAMES, Lines, follow
 from .places import is_users

@@ -47,6 +47,11 @@ def seeded_with(*values: Any) -> tuple[Any, ...]:
     return chosen or ("none given", os.urandom(8))
 
 
+def is_seed(kind: str, label: str) -> bool:
+    """Return whether a function takes a seed."""
+    return kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed"))
+
+
 def _called_by_program() -> bool:
     return is_users(sys._getframe(2).f_code.co_filename)
 
@@ -208,7 +213,7 @@ def _polars(sources: Any, module: Any) -> None:
         owner = getattr(module, kind, None)
         for name in names:
             if owner is not None and name in vars(owner):
-                place_of = _without_order if name == "collect" else _own_line
+                place_of = _without_order if name == "collect" else _line_of_chain
                 made = _computed(sources, vars(owner)[name], f"polars.{kind}.{name}", place_of)
                 setattr(owner, name, made)
 
@@ -226,16 +231,17 @@ def _noted(inner: Any) -> Any:
     return lazily
 
 
-def _own_line(_: Any) -> None:
-    """Return that the line that calls a method is the one to tell."""
-
-
 def _without_order(_: Any) -> tuple[str, int, str] | None:
     """Return the line of a chain of calls, which ends with this one, that keeps no order, if one does.
 
     Else the last one at which a plan was made that keeps none.
     """
-    frame = sys._getframe(2)
+    return _line_of_chain(_, 3) or (_planned[-1] if _planned else None)
+
+
+def _line_of_chain(_: Any, depth: int = 2) -> tuple[str, int, str] | None:
+    """Return the line that draws or keeps no order, of the statement so many calls above, if one does."""
+    frame = sys._getframe(depth)
     file = frame.f_code.co_filename
     try:
         found = statements("".join(linecache.getlines(file))).get(frame.f_lineno or 0)
@@ -245,7 +251,7 @@ def _without_order(_: Any) -> tuple[str, int, str] | None:
         line = linecache.getline(file, number)
         if _ORDERLESS.search(line) and "maintain_order=True" not in line:
             return file[-300:], number, frame.f_code.co_name
-    return _planned[-1] if _planned else None
+    return None
 
 
 def _groups(sources: Any, module: Any) -> None:

@@ -14,7 +14,16 @@ from hashlib import blake2b
 from itertools import chain, islice
 from typing import Any
 
-from .places import is_users
+from .held_values import (
+    LISTS,
+    MISSING,
+    attribute_of,
+    can_be_pickled,
+    held_by,
+    is_opaque,
+    slots_of,
+    state_of,
+)
 
 MOST_NODES = 3000
 """Values in one value."""
@@ -44,15 +53,11 @@ _HASHES = (
 """Modules of hashlib's objects, which tell what they were given by a digest."""
 looked_at = [0]
 """How many values were looked at by now."""
-MISSING = object()
 MOST_DUMPS = 100
 """Pickles of objects of one type in a process."""
 _dumped: dict[type, int] = {}
-_reduces: dict[type, bool] = {}
-_slots_of: dict[type, list[str]] = {}
 _SCALARS = (bool, int, float, complex, type(None))
 _LEAVES = frozenset((*_SCALARS, str, bytes))
-_LISTS = frozenset((list, tuple))
 _TEXT = ("datetime", "decimal", "fractions", "uuid", "pathlib", "ipaddress")
 """Modules whose values say themselves by their text, and have no other state."""
 SMALL = "~"
@@ -173,94 +178,6 @@ def objects(value: Any) -> list[int]:
     return [id(value), *(id(each) for each in inner if type(each) not in (*_SCALARS, str, bytes))]
 
 
-def find(path: tuple[str, ...], names: Any, outer: Any) -> Any:
-    """Return the value of a path, of a property the object that has it; `MISSING` where there is none."""
-    value = names.get(path[0], MISSING)
-    if value is MISSING:
-        value = outer.get(path[0], MISSING)
-    for attribute in path[1:]:
-        if value is MISSING:
-            return MISSING
-        inner = attribute_of(value, attribute)
-        if inner is MISSING:
-            return value
-        value = inner
-    return value
-
-
-def attribute_of(value: Any, name: str) -> Any:
-    """Return an attribute that an object or its class holds, without running anything; or `MISSING`."""
-    held = held_by(value)
-    if name in held:
-        return held[name]
-    for store in ("_parameters", "_buffers", "_modules"):  # those of a module of torch
-        inner = held.get(store)
-        if type(inner) is dict and name in inner:
-            return inner[name]
-    for kind in (value if isinstance(value, type) else type(value)).__mro__:
-        if name in vars(kind):
-            found = vars(kind)[name]
-            slot = type(found).__name__ == "member_descriptor"
-            if slot:
-                try:
-                    return found.__get__(value)
-                except AttributeError:
-                    return MISSING
-            return MISSING if hasattr(type(found), "__get__") else found
-    return MISSING
-
-
-def can_be_pickled(value: Any) -> bool:
-    """Return whether an object is a library's own in C that no attributes show, and that pickle can show."""
-    kind = type(value)
-    home = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    if held_by(value) or _slots(kind) or kind.__module__ in ("builtins", "torch") or is_users(home or "<c>"):
-        return False  # of a class of the program's own nothing runs
-    if kind not in _reduces:
-        names = {"__reduce__", "__reduce_ex__", "__getstate__"}
-        _reduces[kind] = any(names & vars(each).keys() for each in kind.__mro__[:-1])
-    return _reduces[kind]
-
-
-def held_by(value: Any) -> Any:
-    """Return the attributes of an object itself."""
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except Exception:  # noqa: BLE001 -- it has none
-        return {}
-
-
-def in_slots(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object that its classes have slots for."""
-    found = {name: attribute_of(value, name) for name in _slots(type(value))}
-    return {name: each for name, each in found.items() if each is not MISSING}
-
-
-def is_opaque(value: Any) -> bool:
-    """Whether it is a module, a function or a class, which count by their names."""
-    kind = type(value).__name__
-    return isinstance(value, type) or kind in (
-        *("module", "function", "builtin_function_or_method", "method", "method-wrapper", "ufunc"),
-        "cython_function_or_method",
-        *("_ArrayFunctionDispatcher", "method_descriptor", "wrapper_descriptor", "classmethod_descriptor"),
-    )
-
-
-def state_of(value: Any) -> Any:
-    """Return the state of a random generator; `MISSING` if it is none."""
-    kind = type(value)
-    if kind.__module__ == "random" and hasattr(value, "getstate"):
-        return value.getstate()
-    if kind.__module__.startswith("numpy.random"):
-        if hasattr(value, "bit_generator"):
-            return value.bit_generator.state
-        if hasattr(value, "get_state"):
-            return value.get_state(legacy=False)
-    if kind.__module__.startswith("torch") and kind.__name__ == "Generator":
-        return value.get_state()
-    return MISSING
-
-
 class _Digest:
     def __init__(self) -> None:
         self.hash = blake2b(digest_size=6)
@@ -280,7 +197,7 @@ class _Digest:
             self.hash.update(b"%s%d:%d" % (kind.__name__.encode(), len(data), zlib.crc32(data)))
         elif self._left <= 0 or depth > DEPTH or is_opaque(value):
             self.hash.update(kind.__qualname__.encode("utf-8", "surrogatepass"))
-        elif kind in _LISTS or kind is dict:
+        elif kind in LISTS or kind is dict:
             self._container(value, kind, depth)
         elif id(value) in self._seen:
             self.hash.update(b"again")
@@ -322,7 +239,7 @@ class _Digest:
                     break
         elif issubclass(kind, (list, tuple)) or kind.__name__ == "deque":
             self.hash.update(b"[%d" % len(value))
-            if kind in _LISTS and self._at_once(value, value):
+            if kind in LISTS and self._at_once(value, value):
                 return True
             for each in value:
                 self.add(each, depth + 1)
@@ -353,7 +270,7 @@ class _Digest:
         """Take in a container of numbers and texts, or of lists of these, by its text, which C makes."""
         kinds = set(map(type, held))
         if not kinds <= _LEAVES:
-            inner = list(islice(chain.from_iterable(held), MANY)) if kinds <= _LISTS else []
+            inner = list(islice(chain.from_iterable(held), MANY)) if kinds <= LISTS else []
             if not inner or len(inner) == MANY or not _LEAVES.issuperset(map(type, inner)):
                 return False
             self._left -= len(held)
@@ -378,14 +295,17 @@ class _Digest:
             if isinstance(name, str) and not name.startswith("__") and not name.endswith("_hooks"):
                 self.hash.update(name.encode("utf-8", "surrogatepass"))
                 self.add(each, depth + 1)
-        for slot in _slots(kind):
+        for slot in slots_of(kind):
             self.add(attribute_of(value, slot), depth + 1)
 
     def _array(self, value: Any) -> None:
         self.hash.update(f"{value.dtype}{value.shape}".encode())
         if value.dtype.hasobject:
-            for each in value.ravel()[:MOST_NODES].tolist():
-                self.add(each, DEPTH)
+            held = value.ravel()[:MANY].tolist()
+            if not self._at_once(held, held):
+                share = self._left // 8  # a table's other columns count, too
+                for each in held[:share]:
+                    self.add(each, DEPTH)
             return
         if value.nbytes <= SAMPLE:
             self.hash.update(b"%d" % zlib.crc32(value.tobytes()))
@@ -416,8 +336,9 @@ class _Digest:
         self.hash.update(kind.__qualname__.encode())
         if kind.__name__ in ("DataFrame", "Series"):
             if kind.__module__.startswith("polars"):
-                held = value.to_dict(as_series=False) if kind.__name__ == "DataFrame" else value.to_list()
-                self.add(held, depth + 1)
+                frame = value if kind.__name__ == "DataFrame" else value.to_frame()
+                self.hash.update(f"{frame.schema}".encode("utf-8", "surrogatepass"))
+                self._rows(frame, depth)
             elif kind.__name__ == "DataFrame":
                 self.add(list(value.columns), depth + 1)
                 self.add(value.index.to_numpy(), depth + 1)
@@ -429,18 +350,14 @@ class _Digest:
         elif hasattr(value, "to_numpy"):
             self.add(value.to_numpy(), depth + 1)
 
+    def _rows(self, frame: Any, depth: int) -> None:
+        try:
+            self._array(frame.hash_rows(seed=1).to_numpy())
+        except Exception:  # noqa: BLE001 -- columns of a type that has no hash
+            self.add(frame.to_dict(as_series=False), depth + 1)
+
 
 def _is_tensor(value: Any) -> bool:
     torch = sys.modules.get("torch")
     kind = getattr(torch, "Tensor", None)
     return kind is not None and isinstance(value, kind)
-
-
-def _slots(kind: type) -> list[str]:
-    if kind not in _slots_of:
-        found: list[str] = []
-        for each in kind.__mro__:
-            names = vars(each).get("__slots__", ())
-            found += [names] if isinstance(names, str) else [name for name in names if isinstance(name, str)]
-        _slots_of[kind] = [name for name in found if not name.startswith("__")][:64]
-    return _slots_of[kind]

@@ -20,6 +20,7 @@ import threading
 from time import monotonic_ns, process_time
 from typing import Any
 
+from . import held_values as held
 from . import line_values as values
 from .places import is_users
 from .statements import Statement, statements
@@ -237,9 +238,8 @@ class Frame:
         given = {name: names[name] for name in code.co_varnames[: _parameters(code)] if name in names}
         if given:
             began = values.looked_at[0]
-            self._record(
-                "call", (code.co_firstlineno,) * 2, self._lines.number(), given, drew={}, generators={}
-            )
+            at = (code.co_firstlineno,) * 2
+            self._record("call", at, self._lines.number(), given, drew={}, generators={}, inside={})
             self._lines.charge(code.co_filename, -code.co_firstlineno, began)
 
     def _begins(
@@ -271,7 +271,7 @@ class Frame:
             if each:
                 name = ".".join(path)
                 left[name] = (each, value)
-                if self._seen.get(name, each) != each and values.state_of(value) is not values.MISSING:
+                if self._seen.get(name, each) != each and held.state_of(value) is not held.MISSING:
                     line = found.lines.get(path, found.line)
                     generators[name] = (line, linecache.getline(self._where[0], line).strip()[:300])
         if returned is not None:
@@ -282,8 +282,28 @@ class Frame:
             if state != self._drawn.get(name, "")
         }
         kind = "branch" if found.branches else "line"
-        self._record(kind, (found.line, found.end), self._number, left, drew=drew, generators=generators)
+        made = left.get(RETURNED) or left.get(".".join(found.writes[0]) if found.writes else "")
+        inside = self._inside(found, made[1]) if made is not None else {}
+        self._record(
+            kind,
+            (found.line, found.end),
+            self._number,
+            left,
+            drew=drew,
+            generators=generators,
+            inside=inside,
+        )
         self._statement, self._number = None, 0
+
+    def _inside(self, found: Statement, made: Any) -> dict[int, tuple[str, str]]:
+        """Return the lines of the parts of a value that was written out, each with its digest and text."""
+        parts: dict[int, tuple[str, str]] = {}
+        for line, name in found.inside:
+            part = held.part_of(made, name)
+            told = values.digest(part) if part is not held.MISSING else ""
+            if told and line not in parts:
+                parts[line] = (told, linecache.getline(self._where[0], line).strip()[:300])
+        return parts
 
     def _record(
         self,
@@ -294,6 +314,7 @@ class Frame:
         *,
         drew: dict[str, list[str]],
         generators: dict[str, tuple[int, str]],
+        inside: dict[int, tuple[str, str]],
     ) -> None:
         """Record a statement that has ended, or what a function was given."""
         seen = self._seen if kind != "call" else {}
@@ -314,6 +335,7 @@ class Frame:
                 "out": told,
                 "drew": drew,
                 "gens": generators,
+                "inside": inside,
             }
         )
 
@@ -331,8 +353,8 @@ def _digested(
 ) -> tuple[str, Any]:
     found = known.get(path)
     if found is None:
-        value = values.find(path, names, outer)
-        found = known[path] = ("" if value is values.MISSING else values.digest(value), value)
+        value = held.find(path, names, outer)
+        found = known[path] = ("" if value is held.MISSING else values.digest(value), value)
     return found
 
 

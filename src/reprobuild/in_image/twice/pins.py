@@ -113,7 +113,7 @@ class Pins(recorded.Sources):
         if label == "torch.seed":  # it takes none, and gives the one that it drew
             sys.modules["torch"].manual_seed(0)
             return 0
-        if recorded.is_seed(kind, label):
+        if libraries.is_seed(kind, label):
             return inner(0)
         if kind == "draw":
             return self._drawn(owner, name, inner, given, named)

@@ -150,6 +150,27 @@ def _made_at(value: Any) -> tuple[str, int, str]:
     return place or ("", 0, "")
 
 
+_BESIDE = (
+    *("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib"),
+    "numpy.random._pickle",  # a copy of a generator, which then gets the other's state
+)
+"""Libraries whose draws are told by what they are for, or come to nothing."""
+_ARCHIVES = ("gzip", "tarfile", "zipfile")
+
+
+def inside(frame: Any, kind: str) -> str | None:
+    """Say in which line of a library a call stands; empty: in the program; None: it does not count."""
+    if is_users(frame.f_code.co_filename):
+        return ""
+    module = str(frame.f_globals.get("__name__", ""))
+    if frame.f_code.co_filename == "<string>" and is_of_dataclass(frame):
+        return ""
+    counts = kind in ("draw", "seed", "entropy") and not module.startswith(_BESIDE)
+    if counts or (kind == "clock" and module in _ARCHIVES):
+        return f" in {module[:80]}:{frame.f_lineno}"
+    return None
+
+
 def text(place: tuple[str, int, str]) -> str:
     """Return the line of the program's text at a place."""
     return linecache.getline(place[0], place[1]).strip()[:300]

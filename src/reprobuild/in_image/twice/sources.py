@@ -11,18 +11,27 @@ import atexit
 import functools
 import hashlib
 import os
-import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from . import commands, gpu_states, hints, libraries, library_hints, orders, settings, time_limits
-from .libraries import PINNED, seeded_with
-from .places import here, is_of_dataclass, is_users, place_of, text
+from . import (
+    commands,
+    generators,
+    gpu_states,
+    hints,
+    libraries,
+    library_hints,
+    missing_seeds,
+    orders,
+    settings,
+    time_limits,
+)
+from .libraries import is_seed, seeded_with
+from .places import here, inside, is_users, place_of, text
 from .watching import Watcher
-
-_SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
 MOST_CONTENT = 16 << 20
 """Bytes of a file whose content is told."""
@@ -41,10 +50,6 @@ CLOCKS = (
         "clock_gettime",
         "clock_gettime_ns",
     ),
-)
-DRAWS = (
-    *hints.DRAWS,
-    *("getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
 )
 
 
@@ -84,6 +89,16 @@ class Sources:
         finally:
             self._busy = False
         return value
+
+    @contextmanager
+    def told_where_left_out(self, frame: Any) -> Iterator[None]:
+        """Tell another line meanwhile, where a caller of the one that seeds gave it no seed."""
+        before = self.at
+        self.at = missing_seeds.left_out_at(frame) or before
+        try:
+            yield
+        finally:
+            self.at = before
 
     def call_of(
         self,
@@ -147,120 +162,32 @@ class Sources:
             inner = getattr(owner, name, None)
             if callable(inner):
                 label = f"{shown or getattr(owner, '__name__', '')}.{name}"
-                setattr(owner, name, self._wrapped(inner, label, kind))
+                setattr(owner, name, self.wrapped(inner, label, kind))
 
-    def _wrapped(self, inner: Callable[..., Any], label: str, kind: str) -> Callable[..., Any]:
+    def wrapped(self, inner: Callable[..., Any], label: str, kind: str) -> Callable[..., Any]:
+        """Return a function that records what it gives to the program, or what it is seeded with."""
         in_place = label.endswith("shuffle")
 
         @functools.wraps(inner)
         def wrapper(*arguments: Any, **keywords: Any) -> Any:
-            inside = _inside(sys._getframe(1), kind)
-            if inside is None:
+            library = inside(sys._getframe(1), kind)
+            if library is None:
                 return inner(*arguments, **keywords)
             # A clock in a library is the time that an archive holds.
-            told = "stamp" if inside and kind == "clock" else kind
+            told = "stamp" if library and kind == "clock" else kind
+            if is_seed(kind, label):
+                with self.told_where_left_out(sys._getframe(1)):
+                    result = self.call_of(told, label, inner, arguments, keywords)
+                    self.note(kind, label + library, seeded_with(*arguments, *keywords.values()))
+                return result
             result = self.call_of(told, label, inner, arguments, keywords)
             if told not in ("seed", "draw"):
-                return self.note(told, label + inside, result)
-            given = result
-            if is_seed(kind, label):
-                given = seeded_with(*arguments, *keywords.values())
-            elif in_place and arguments:
-                given = list(arguments[-1][:64])
-            self.note(kind, label + inside, given)
+                return self.note(told, label + library, result)
+            given = list(arguments[-1][:64]) if in_place and arguments else result
+            self.note(kind, label + library, given)
             return result
 
         return wrapper
-
-
-def is_seed(kind: str, label: str) -> bool:
-    """Return whether a function takes a seed."""
-    return kind == "seed" or label.endswith((".seed", ".default_rng", ".manual_seed"))
-
-
-_BESIDE = (
-    *("tempfile", "uuid", "secrets", "multiprocessing", "random", "reprobuild_twice", "importlib"),
-    "numpy.random._pickle",  # a copy of a generator, which then gets the other's state
-)
-"""Libraries whose draws are told by what they are for, or come to nothing."""
-_ARCHIVES = ("gzip", "tarfile", "zipfile")
-
-
-def _inside(frame: Any, kind: str) -> str | None:
-    """Say in which line of a library a call stands; empty: in the program; None: it does not count."""
-    if is_users(frame.f_code.co_filename):
-        return ""
-    module = str(frame.f_globals.get("__name__", ""))
-    if frame.f_code.co_filename == "<string>" and is_of_dataclass(frame):
-        return ""
-    counts = kind in ("draw", "seed", "entropy") and not module.startswith(_BESIDE)
-    if counts or (kind == "clock" and module in _ARCHIVES):
-        return f" in {module[:80]}:{frame.f_lineno}"
-    return None
-
-
-def _numpy_generator(sources: Sources, module: Any) -> None:
-    """Watch the draws from NumPy's own generator, which libraries take as an object.
-
-    Its class is in C, so one below it takes its place, with the same bits to draw from.
-    """
-    mtrand = module.mtrand
-    own = mtrand._rand
-    kind: Any = type("RandomState", (type(own),), {"__module__": type(own).__module__})
-    for name in dir(type(own)):
-        if name[0] != "_" and name not in ("get_state", "set_state", "seed"):
-            inner = getattr(type(own), name)
-            setattr(kind, name, sources._wrapped(inner, f"numpy.random.{name}", "draw"))
-    watched = kind(own._bit_generator)
-    mtrand._rand = watched
-    for owner in (module, mtrand):
-        for name, value in list(vars(owner).items()):
-            if getattr(value, "__self__", None) is own:
-                setattr(owner, name, getattr(watched, name))
-    sources.watch(module, ("seed", "default_rng"), "draw", "numpy.random")
-
-
-def _watch_own(sources: Sources, generator: Any) -> None:
-    """Watch what is drawn from a library's own generator, which the system seeds."""
-    for name in DRAWS:
-        if hasattr(generator, name) and name != "seed":
-            inner = getattr(generator, name)
-            setattr(generator, name, sources._wrapped(inner, f"random.Random.{name}", "draw"))
-
-
-def _python_generators(sources: Sources, module: Any) -> None:
-    """Watch the draws of Python's generators, and those that a program makes itself."""
-    sources.watch(module, DRAWS, "draw")
-    for name in DRAWS:  # libraries take the generator as an object, too, as NetworkX does
-        if hasattr(module, name):
-            setattr(module._inst, name, getattr(module, name))
-    made, seeded = module.Random.__init__, module.Random.seed
-
-    @functools.wraps(made)
-    def init(self: Any, *seed: Any) -> None:
-        made(self, *seed)
-        if isinstance(self, module.SystemRandom):
-            return
-        frame = sys._getframe(1)
-        if is_users(frame.f_code.co_filename):
-            if sources.note("seed", "random.Random", seeded_with(*seed)) is PINNED:
-                seeded(self, 0)
-        elif seeded_with(*seed)[0] == "none given" and _inside(frame, "draw") is not None:
-            _watch_own(sources, self)
-
-    @functools.wraps(seeded)
-    def reseed(self: Any, *seed: Any, **named: Any) -> None:
-        seeded(self, *seed, **named)
-        users = is_users(sys._getframe(1).f_code.co_filename)
-        given = seeded_with(*seed[:1], *named.values())
-        if users and sources.note("seed", "random.Random.seed", given) is PINNED:
-            seeded(self, 0)
-
-    module.Random.__init__, module.Random.seed = init, reseed
-    for name in ("random", "getrandbits", "randbytes"):
-        inner = vars(module.SystemRandom).get(name)
-        if inner is not None:
-            setattr(module.SystemRandom, name, _of_system(sources, name, inner, module.__file__))
 
 
 def _temporary_names(sources: Sources, module: Any) -> None:
@@ -287,29 +214,6 @@ def _temporary_names(sources: Sources, module: Any) -> None:
     module.TemporaryDirectory.__init__, module.NamedTemporaryFile = init, named
 
 
-def _of_system(sources: Sources, name: str, inner: Callable[..., Any], own: str) -> Callable[..., Any]:
-    @functools.wraps(inner)
-    def wrapper(*arguments: Any) -> Any:
-        result = inner(*arguments)
-        frame, call = sys._getframe(1), None
-        while frame.f_back is not None and frame.f_code.co_filename == own:
-            frame, call = frame.f_back, frame
-        # randrange draws again until a number fits, another number of times in each run: the first is told.
-        again, label = call is not None and call is sources.call, f"random.SystemRandom.{name}"
-        if again:
-            return sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
-        sources.call = call
-        line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
-        inside = _inside(frame, "entropy")
-        # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
-        if inside is not None and not _SEEDED_STATE.search(line):
-            result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
-            sources.note("entropy", label + inside, result)
-        return result
-
-    return wrapper
-
-
 def install(watcher: Watcher, sources: Sources) -> None:
     """Watch what is there, and what is imported later."""
     sources.watch(time, CLOCKS, "clock")
@@ -319,8 +223,7 @@ def install(watcher: Watcher, sources: Sources) -> None:
     sources.watch(os, ("urandom", "getrandom"), "entropy")
     _listings(sources)
     _addresses(sources)
-    watcher.after("random", functools.partial(_python_generators, sources))
-    watcher.after("numpy.random", functools.partial(_numpy_generator, sources))
+    generators.install(watcher, sources)
     sources.watch(os.path, ("getmtime", "getctime", "getatime"), "mtime", "os.path")
     orders.install(watcher, sources)
     time_limits.install(watcher, sources)

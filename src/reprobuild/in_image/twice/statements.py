@@ -21,7 +21,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Statement:
     """One statement; of a compound one only its first lines, up to its body."""
 
-    __slots__ = ("branches", "end", "line", "lines", "reads", "writes")
+    __slots__ = ("branches", "end", "inside", "line", "lines", "reads", "writes")
 
     def __init__(self, node: ast.stmt, end: int) -> None:
         self.line, self.end = node.lineno, end
@@ -31,6 +31,8 @@ class Statement:
         """Where each stands first."""
         self.branches = isinstance(node, (ast.If, ast.While, ast.For, ast.AsyncFor, ast.Try, ast.With))
         """Whether what it sees decides what runs next."""
+        self.inside: list[tuple[int, int | str]] = _inside(node)
+        """Of a value that is written out over several lines, the line of each part, and its index or name."""
 
     @property
     def paths(self) -> list[Path]:
@@ -57,6 +59,30 @@ def statements(source: str) -> dict[int, Statement]:
         if isinstance(node, ast.AugAssign):
             _take_read(node.target, statement)
     return found
+
+
+def _inside(node: ast.stmt) -> list[tuple[int, int | str]]:
+    """Return the parts of a value over several lines that a statement returns, or gives a name."""
+    value = getattr(node, "value", None)
+    one_name = isinstance(node, ast.Assign) and len(node.targets) == 1 and _path(node.targets[0]) is not None
+    if not (one_name or isinstance(node, (ast.AnnAssign, ast.Return))) or node.end_lineno == node.lineno:
+        return []
+    if isinstance(value, (ast.List, ast.Tuple)):
+        if any(isinstance(each, ast.Starred) for each in value.elts):
+            return []
+        found: list[tuple[int, int | str]] = [(each.lineno, at) for at, each in enumerate(value.elts)]
+    elif isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values)
+        found = [
+            (each.lineno, key.value)
+            for key, each in pairs
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        ]
+    elif isinstance(value, ast.Call):
+        found = [(each.value.lineno, each.arg) for each in value.keywords if each.arg is not None]
+    else:
+        return []
+    return found[:MOST_PATHS] if len({line for line, _ in found}) > 1 else []
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.stmt]:

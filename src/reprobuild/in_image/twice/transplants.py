@@ -12,7 +12,8 @@ import pickle
 import sys
 from typing import Any
 
-from . import line_values as values
+from . import held_values as values
+from . import line_values
 
 MOST_OBJECTS = 5000
 _PLAIN = (
@@ -138,7 +139,7 @@ def _saved(tensor: Any) -> bytes:
 def _name(value: Any) -> str:
     kind = type(value)
     told = getattr(value, "__qualname__", "") if values.is_opaque(value) else ""
-    return f"{kind.__module__}.{kind.__qualname__} {told} {values.digest(value)}"
+    return f"{kind.__module__}.{kind.__qualname__} {told} {line_values.digest(value)}"
 
 
 def _objects(roots: list[Any]) -> dict[str, list[Any]]:
