@@ -59,17 +59,18 @@ def has_gpu(python: str) -> bool:
 def score(found: Comparison, right: set[tuple[str, int]]) -> str:
     """Return ``first``, ``listed``, ``wrong``, ``not known``, or that the program did not differ.
 
-    With the line at which a time decides that of the clock counts, and with one that takes the order of a set
-    the next one, which makes the set: the report tells both.
+    With the line at which a time decides that of the clock counts, with one that takes the order of a set the
+    next one, which makes the set, and with one of a constructor that draws the one that makes the object: the
+    report tells both.
     """
     if verdict(found) != "parts":
         return f"did not differ: {verdict(found)}"
     if found.cause is None:
         return "not known"
     cause = found.cause
-    places = [
-        (Path(each.file).name, each.line) for each in (cause.place, *(c.place for c in cause.candidates))
-    ]
+    made = [cause.place.made_at] if cause.kind == "random" and cause.place.made_at is not None else []
+    told = [cause.place, *made, *(each.place for each in cause.candidates)]
+    places = [(Path(each.file).name, each.line) for each in told]
     if (
         cause.proven
     ):  # where a time decides and the clock that gave it are two, of which one may be told twice

@@ -31,6 +31,13 @@ SHARED = "what other processes change meanwhile"
         ("q = mp.Queue()\nq.get()", [(2, TAKEN_FIRST)]),
         (WORKER + "q.get()", [(3, "which of several threads takes what"), (5, TAKEN_FIRST)]),
         (WORKER, [(3, "which of several threads takes what"), (4, FILLED)]),
+        (
+            (
+                "t = Queue()\ndef f():\n    x = t.get()\n    try:\n        out[x] = g(x)\n"
+                "    except Error as e:\n        errors.append(e)\nThread(target=f)"
+            ),
+            [(3, "which of several threads takes what")],
+        ),
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("q = asyncio.Queue()\nq.put_nowait(1)", []),
         ("server.accept()", [(1, "the order in which others connect")]),

@@ -94,7 +94,8 @@ def test_a_last_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
         (PROCESS, {"k": "unknown"}),
         (PROCESS, {"k": []}),
         (PROCESS, [1]),
-        (PROCESS, {"k": "place", "n": 0, "at": ["a", "b", "c", "d"]}),
+        (PROCESS, {"k": "place", "n": 0, "at": ["a", "b", "c", "d"], "for": ["", 0, "", ""]}),
+        (PROCESS, {"k": "place", "n": 0, "at": ["a", 1, "c", "d"], "for": ["a", 1]}),
     ],
 )
 def test_what_is_no_record_is_refused(records: tuple[Any, ...], tmp_path: Path) -> None:

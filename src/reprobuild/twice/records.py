@@ -70,6 +70,8 @@ class ProgramLine:
     line: int
     function: str
     text: str
+    made_at: ProgramLine | None = field(default=None, compare=False)
+    """Of a line of a constructor, the one that made the object first, where that is known."""
 
     def __str__(self) -> str:
         """Return its place in the form of compilers, FILE:LINE."""
@@ -173,7 +175,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "start": frozenset(("k", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
     "step": frozenset(("k", "n", "optimizer", "which", "parts", "loss", "sample", "wall", "spent")),
     "call": frozenset(("k", "of", "parts", "loss", "sample", "wall", "spent")),
-    "place": frozenset(("k", "n", "at")),
+    "place": frozenset(("k", "n", "at", "for")),
     "op": frozenset(
         (
             *("k", "op", "in", "plain", "place", "module", "back", "flag", "thread", "n", "out", "kept"),
@@ -333,7 +335,10 @@ def _with(
 def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: Stream) -> None:
     match record["k"]:
         case "place":
-            places[fields.whole(record["n"])] = _place(record["at"])
+            made = _place(record["for"])
+            places[fields.whole(record["n"])] = replace(
+                _place(record["at"]), made_at=made if made.file else None
+            )
         case "op":
             stream.operations.append(_operation(record, places, stream))
         case "batch":

@@ -341,16 +341,31 @@ def _of_thread(node: ast.FunctionDef, started: list[int], got: Container[str]) -
     """
     names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
     own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-    places = {each.arg for each in node.args.args}
+    # A place that an argument says, or what is taken from a queue, no other thread fills.
+    taken = {
+        _name(target)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and _called(each.value) in _GETS
+        for target in each.targets
+    }
+    places = {each.arg for each in node.args.args} | taken
+    failing = {
+        line.lineno
+        for each in ast.walk(node)
+        if isinstance(each, ast.ExceptHandler)
+        for line in ast.walk(each)
+        if isinstance(line, ast.stmt)
+    }
 
     def others(filled: Iterator[tuple[int, ast.expr]]) -> list[int]:
-        return [line for line, value in filled if _name_of(value) not in own and _name(value) not in got]
+        pairs = [(line, value) for line, value in filled if line not in failing]
+        return [line for line, value in pairs if _name_of(value) not in own and _name(value) not in got]
 
     filled, shared = others(_filled(node)), others(_filled(node, but=places))
     drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
     yield from ((line, "what threads fill in the order in which they come to it") for line in shared)
     yield from ((line, SHARED_GENERATOR) for line in drawn)
-    if filled and not shared and not drawn:
+    if filled and not (shared or drawn or taken):
         yield from ((line, "threads that share what they work on") for line in started)
 
 

@@ -32,6 +32,9 @@ def _shown(value: Any, depth: int = 2) -> str:
         return repr(value)[:40]
     if type(value) in (tuple, list) and depth:
         return f"({', '.join(_shown(each, depth - 1) for each in value[:MOST_ITEMS])})"
+    if type(value) is dict and depth:
+        held = [f"{_shown(key, 0)}: {_shown(value[key], depth - 1)}" for key in [*value][:MOST_ITEMS]]
+        return f"{{{', '.join(held)}}}"
     return type(value).__name__
 
 

@@ -291,6 +291,8 @@ def _one_by_one(kind: Any, stat: Callable[[Any], str]) -> None:
     @functools.wraps(started)
     def start(self: Any) -> None:
         started(self)
+        if getattr(getattr(self, "_target", None), "__module__", "") == "multiprocessing.pool":
+            return  # what a pool of one worker consists of: it works while the program waits
         _starting.append(self)
         self.join(_ALONE)
         worked, left = -1, _BUSY

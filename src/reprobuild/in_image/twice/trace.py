@@ -19,7 +19,7 @@ from typing import Any
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import digests, handovers, hints, kernels
-from .places import here, text
+from .places import constructed_at, here, text
 from .watching import warn
 from .writing import Writer
 
@@ -294,7 +294,9 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         place = here(3)
         if place not in self._places:
             self._places[place] = len(self._places)
-            self._writer.write({"k": "place", "n": len(self._places) - 1, "at": [*place, text(place)]})
+            made = constructed_at(3)
+            told = {"at": [*place, text(place)], "for": [*made, text(made)]}
+            self._writer.write({"k": "place", "n": len(self._places) - 1, **told})
             if place[0] and not any(place[0] == other[0] for other in list(self._places)[:-1]):
                 self._hint(place[0])
         return self._places[place]
