@@ -32,6 +32,16 @@ from reprobuild.twice.timestamps import MOMENT, in_run
         ("1795658967", False),
         ("2026-11-26 01:53:47", False),
         ("12:34", False),
+        ("26 Nov 2026 01:52:47", True),
+        ("26 Nov 2026 01:53:47", False),
+        ("26 November 2026, 01:52:47", True),
+        ("26-Nov-2026 01:52:47", True),
+        ("26 Nov 2026 03:52:47 +0200", True),
+        ("26 Nov 2026 01:52:47 GMT", True),
+        ("26 Nox 2026 01:52:47", False),
+        ("261126015247", True),
+        ("261126015347", False),
+        ("269926015247", False),
     ],
 )
 def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:

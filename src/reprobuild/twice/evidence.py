@@ -50,6 +50,7 @@ _BY_TURN = ("uuids", "drawn names", "temporary names")
 _MOST_SHORT = 100
 """UUIDs of a run of which the first digits alone are recognized."""
 _FEW_DIGITS = re.compile(r"[0-9a-f]{4,5}")
+_OF_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)+")
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
 
@@ -165,6 +166,16 @@ class Evidence:
         names |= {*self.short_uuids}
         longest = sorted(names, key=lambda name: (-len(name), name))
         return re.compile(rf"(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if names else None
+
+    def without_words(self, line: str) -> str:
+        """Return a line with the drawn names of words alone, as evil_euler is one, replaced by one word."""
+        return self._words.sub("name", line) if self._words is not None else line
+
+    @cached_property
+    def _words(self) -> re.Pattern[str] | None:
+        names = [name for name in self.names.get("drawn names", ()) if _OF_WORDS.fullmatch(name)]
+        longest = sorted({*names}, key=lambda name: (-len(name), name))
+        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)") if names else None
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[str, int]]:

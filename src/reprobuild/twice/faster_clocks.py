@@ -57,7 +57,8 @@ class FasterRun:
     def alike(self, where: str, shape: str) -> Sequence[str]:
         """Return its lines of a shape."""
         if where not in self._shapes:
-            self._shapes[where] = by_shape(_last_states(self.texts.get(where, ())))
+            lines = map(self.evidence.without_words, self.texts.get(where, ()))
+            self._shapes[where] = by_shape(_last_states([*lines]))
         return self._shapes[where].get(shape, [])
 
     def with_numbers(self, where: str, shape: str, numbers: Mapping[int, str]) -> str:
@@ -78,11 +79,16 @@ class GrownTimes:
     """Tells the numbers of one text of a run that grow with its clocks."""
 
     def __init__(
-        self, runs: Sequence[FasterRun], lines: Sequence[str], where: str, other: Sequence[str] = ()
+        self,
+        runs: Sequence[FasterRun],
+        lines: Sequence[str],
+        where: str,
+        other: Sequence[str] = (),
+        sides: tuple[Evidence, Evidence] = (Evidence(), Evidence()),
     ) -> None:
-        self._runs, self._where = runs, where
-        self._lines = lines if runs else ()
-        self._other = other if runs else ()
+        self._runs, self._where, self._sides = runs, where, sides
+        self._lines = [*map(sides[0].without_words, lines)] if runs else []
+        self._other = [*map(sides[1].without_words, other)] if runs else []
         """The lines of the other run."""
         self._shapes = by_shape(_last_states(self._lines))
         self._turns: dict[str, int] = {}
@@ -140,6 +146,7 @@ class GrownTimes:
 
         Empty: it is another line in the other run, or one of the faster ones has no such line.
         """
+        lines = self._sides[0].without_words(lines[0]), self._sides[1].without_words(lines[1])
         if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
             return "", [], []
         one, other = map(line_numbers, lines)

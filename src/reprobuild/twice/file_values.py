@@ -1,8 +1,9 @@
 """The content of binary files as lines of text, which show a time beside a result. Untrusted bytes.
 
 Archives (``.zip``, ``.tar``, ``.gz``) by their members, pickles by their opcodes, arrays of NumPy by their
-numbers, and all else by its texts and by the measured numbers that stand in it. No two contents have the same
-lines, but for an archive's times and the sizes of its compressed members. Nothing is executed or unpickled.
+numbers, PNG pictures by their chunks, and all else by its texts and by the measured numbers that stand in it.
+No two contents have the same lines, but for an archive's times and the sizes of its compressed members.
+Nothing is executed or unpickled.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from ..host.zip_directory import hold_whole, open_zip
+from . import png_chunks
 from .event_files import bounded, float32
 from .evidence import EXACT, Evidence
 from .pickle_structure import OBJECTS, Pickle, array_behind, date_of
@@ -110,7 +112,7 @@ class _Reader:
         """Yield the lines of something that is called ``name``."""
         if depth > _MOST_DEPTH:
             raise ValueError("archives in archives")
-        for reader in (self._packed, self._zip, self._tar, self._array, self._pickle):
+        for reader in (self._packed, self._zip, self._tar, self._array, self._pickle, self._picture):
             found = reader(data, name, depth)
             if found is not None:
                 yield from found
@@ -287,6 +289,17 @@ class _Reader:
             yield f"{name}float {shown}"
         else:
             yield from _quoted(name, f"{argument}")
+
+    def _picture(self, data: bytes, name: str, _depth: int) -> Iterator[str] | None:
+        found = png_chunks.chunks(data)
+        return self._chunk_lines(found, name) if found is not None else None
+
+    def _chunk_lines(self, found: list[tuple[str, bytes]], name: str) -> Iterator[str]:
+        for kind, body in found:
+            text = png_chunks.text_of(kind, body)
+            yield from (
+                _quoted(f"{name}{kind} ", text) if text is not None else (f"{name}{kind} {_digest(body)}",)
+            )
 
     def _text(self, data: bytes, name: str) -> Iterator[str]:
         for line in data.decode().split("\n"):

@@ -111,7 +111,7 @@ class Texts:
         self._used_before |= self._used.keys()
         self._told_before |= self._told
         self._slots = tuple(by_form(lines) for lines in (one, other))
-        self._grown = GrownTimes(self._faster, one, where, other)
+        self._grown = GrownTimes(self._faster, one, where, other, self.sides)
         head = one[0] if one[:1] == other[:1] else ""
         self._measured_columns, self._commas = columns_of_measure(head), commas_of(head)
         self._in_any_order = many and len(one) == len(other)

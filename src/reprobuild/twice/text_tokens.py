@@ -26,7 +26,8 @@ _TEMPORARY = 8
 _NUMBERS = (r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 """With commas between thousands, and without."""
 _REST = r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
-_NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|\w{{6,}})(?![0-9A-Za-z])")
+_NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|[0-9a-f]{{2}}/[0-9a-f]{{6,}}|\w{{6,}})(?![0-9A-Za-z])")
+"""A slash behind two digits: so are folders called after a hash."""
 _BEFORE = rf"(?P<moment>{MOMENT})|(?P<address>\b0x[0-9a-fA-F]{{6,16}}\b)|(?P<name>{_NAME.pattern})|"
 _PATTERNS = {
     in_table: tuple(
@@ -114,7 +115,7 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
                 kind, text = match.lastgroup or "", match[0]
             else:
                 begin = text.find(known.text)
-                found += [Token("word", text[:begin], ""), known] if begin else [known]
+                found += [*tokens(text[:begin], evidence), known]
                 at = match.start() + begin + len(known.text)
                 continue
         key = ""
@@ -166,8 +167,9 @@ def _known(kind: str, text: str, evidence: Evidence) -> Token | None:
     else:
         # A file may be called after several, as 0001_<uuid>_<time>.json.
         head = text.partition("_")[0]
-        for part in (text, text[-_TEMPORARY:], *((head,) if len(head) >= SHORTEST else ())):
-            whole = evidence.parts.get(part.replace("-", ""))
+        heads = (head, head[-_TEMPORARY:]) if len(head) >= SHORTEST else ()
+        for part in (text, text[-_TEMPORARY:], *heads):
+            whole = evidence.parts.get(part.replace("-", "").replace("/", ""))
             if whole is not None:
                 return Token("drawn name", part, f"{whole[0].removesuffix('s')} {whole[1]}")
         if text in evidence.drawn:

@@ -22,6 +22,8 @@ _NAMED = (
 _SLASHED = r"\d{1,2}/\d{1,2}/\d{2,4},? +\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
 _SERVED = r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d(?: [+-]\d{4})?"
 """As web servers log it (Apache's documentation of mod_log_config, ``%t``)."""
+_DAY_FIRST = r"\d{1,2}[ -][A-Z][a-z]{2,8}[ -]\d{4},? \d\d:\d\d:\d\d(?: [+-]\d{4}| GMT| UTC)?"
+"""As in mails (RFC 5322, 3.3)."""
 _OF_PDF = r"D:20\d{12}(?:Z|[+-]\d\d'\d\d'?)?"
 """A date in a PDF (ISO 32000-1, 7.9.4)."""
 _OF_PYTHON = r"datetime\.datetime\(\d{4}(?:, \d{1,2}){5}(?:, \d{1,6})?"
@@ -30,7 +32,22 @@ _CLOCK = r"(?:\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?|\d\d-\d\d-\d\d)
 _JULIAN = r"(?:2[45]\d{5}\.\d{5,}|2\.[45]\d{10,}[eE]\+?0?6)"
 """A day number of astronomy with a fraction, as SQLite's clock gives it."""
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
-_KINDS = (_FULL, _SHORT, _NAMED, _SLASHED, _JULIAN, _CLOCK, _EPOCH, _SERVED, _OF_PDF, _OF_PYTHON)
+_OF_CENTURY = r"[2-9]\d[01]\d[0-3]\d[0-2]\d[0-5]\d[0-5]\d(?![A-Za-z])"
+"""Two digits each of year, month, day, hour, minute and second, as in names of runs."""
+_KINDS = (
+    _FULL,
+    _SHORT,
+    _NAMED,
+    _SLASHED,
+    _JULIAN,
+    _CLOCK,
+    _EPOCH,
+    _SERVED,
+    _DAY_FIRST,
+    _OF_PDF,
+    _OF_PYTHON,
+    _OF_CENTURY,
+)
 _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
 _TWICE = r"(?:,(?P<thousandths>\d{3})\.(?P=thousandths)(?!\d))"
@@ -92,16 +109,27 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
 
 
 def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
-    """Yield what a web server's date, a PDF's or one that Python shows means."""
-    if re.fullmatch(_OF_PYTHON, text):
+    """Yield what a date of a web server, a mail, a PDF, a run's name or Python's ``repr`` means."""
+    if re.fullmatch(_OF_CENTURY, text):
+        yield from _dated([2000 + int(text[:2]), *(int(text[at : at + 2]) for at in range(2, 12, 2))], zones)
+    elif re.fullmatch(_OF_PYTHON, text):
         yield from _dated([int(number) for number in re.findall(r"\d+", text)[:6]], zones)
     elif re.fullmatch(_OF_PDF, text):
         told, zone = f"{text[2:10]} {text[10:16]}", _zones(text.replace("'", ""), 16, zones)
         yield from _dated([int(told[:4]), *(int(told[at : at + 2]) for at in (4, 6, 9, 11, 13))], zone)
+    elif re.fullmatch(_DAY_FIRST, text) and (month := _month(text)):
+        day, year, *rest = (int(number) for number in re.findall(r"\d+", text)[:5])
+        yield from _dated([year, month, day, *rest], _zones(text.replace(" GMT", "Z"), 18, zones))
     elif re.fullmatch(_SERVED, text) and text[3:6].lower() in _MONTHS:
         day, *rest = (int(number) for number in re.findall(r"\d+", text[:20]))
         month = _MONTHS.index(text[3:6].lower()) + 1
         yield from _dated([rest[0], month, day, *rest[1:]], _zones(text, 20, zones))
+
+
+def _month(text: str) -> int:
+    """Return which month a name in a text is, by its first letters; 0: it is none."""
+    name = re.sub("[^A-Za-z]", "", text)[:3].lower()
+    return _MONTHS.index(name) + 1 if name in _MONTHS else 0
 
 
 def _full(text: str, numbers: Sequence[int], zones: Sequence[int]) -> Iterator[tuple[float, float]]:

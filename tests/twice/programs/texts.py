@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import random
 import resource
+import secrets
 import socket
 import statistics
 import sys
@@ -47,6 +48,17 @@ def names():
     print(uuid.uuid4(), 0.5)
     print("experiment", str(uuid.uuid4().int)[-18:])
     print("session", f"{random.SystemRandom().randrange(16**6):06x}", os.urandom(5).hex())
+    first, second = (
+        ("calm", "evil", "sly", "wise", "tall", "odd"),
+        ("euler", "bose", "curie", "fermi", "turing"),
+    )
+    print(
+        "run", f"{secrets.choice(first)}_{secrets.choice(second)}", f"{datetime.now(UTC):%d %b %Y %H:%M:%S}"
+    )
+    salt = "".join(random.SystemRandom().choices("ABCDEFGHJKMNPQRSTUVWXYZ2345", k=8))
+    print("id", f"{datetime.now(UTC):%y%m%d%H%M%S}{salt}_add.jsonl")
+    task = secrets.token_hex(16)
+    print(f"[{task[:2]}/{task[2:8]}] done")
     with ThreadPoolExecutor(4) as pool:  # which of them draws first is another one in each run
         for task in [pool.submit(uuid.uuid4) for _ in range(20)]:
             print("task", task.result())
@@ -55,6 +67,11 @@ def names():
             connection, (host, port) = server.accept()
             connection.close()
         print("task from", host, port)
+
+
+def winner():
+    words = ("calm", "evil", "sly", "wise", "tall", "odd", "euler", "bose", "curie", "fermi", "turing")
+    print("winner", *[secrets.choice(words) for _ in range(8)])
 
 
 def clocks():

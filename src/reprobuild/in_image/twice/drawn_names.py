@@ -34,6 +34,8 @@ _BY_TURN = ("uuids", "drawn names", "temporary names")
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
 """Single characters that the system's generator chose."""
+_words: list[str] = []
+"""The last word that the system's generator chose: with the next one it may be a run's name."""
 _main = [get_ident()]
 
 
@@ -57,6 +59,7 @@ def forget() -> None:
     """Forget those of another process."""
     _names.clear()
     _drawn.clear()
+    _words.clear()
     _main[:] = [get_ident()]
 
 
@@ -95,16 +98,6 @@ def watch(owner: Any, name: str, kind: str, shown: Any = str) -> None:
 def _secrets(module: Any) -> None:
     for name in ("token_hex", "token_urlsafe"):
         watch(module, name, "drawn names")
-    chosen = module.choice
-
-    @functools.wraps(chosen)
-    def choice(sequence: Any) -> Any:
-        result = chosen(sequence)
-        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
-            _drawn.append(result)
-        return result
-
-    module.choice = choice
 
 
 def _identifiers(module: Any) -> None:
@@ -134,6 +127,27 @@ def _system_random(module: Any) -> None:
         return result
 
     module.SystemRandom.getrandbits = getrandbits
+    chosen, several = module.SystemRandom.choice, module.SystemRandom.choices
+
+    @functools.wraps(chosen)
+    def choice(self: Any, seq: Any) -> Any:
+        result = chosen(self, seq)
+        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
+            _drawn.append(result)
+        elif isinstance(result, str) and result.isalpha() and result.isascii():
+            before, _words[:] = _words[-1:], [result]
+            for between in "_-" if before else "":
+                add("drawn names", f"{before[0]}{between}{result}")
+        return result
+
+    @functools.wraps(several)
+    def choices(self: Any, population: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = several(self, population, *arguments, **keywords)
+        if isinstance(population, str):
+            add("drawn names", "".join(result))
+        return result
+
+    module.SystemRandom.choice, module.SystemRandom.choices = choice, choices
 
 
 def _socket(module: Any) -> None:
