@@ -50,6 +50,7 @@ LEFT = {
     "o20": "figures that psutil gives to workers",
     "y11": "shares of times that came from workers, and which worker got which task",
     "y18": "in some runs: a netCDF file of SciPy's, with dates and names drawn in its texts",
+    "u06": "in some runs: hours of the processor and other small figures of what workers took",
     "w12": "the order in which workers end, in a list of a JSON file",
     "w13": "what a worker did last, in a line of progress",
     "w14": "delays that the system draws, and by which requests end in another order",

@@ -35,6 +35,8 @@ STAGES = ("core", "engines", "slow")
 _ENGINES = re.compile(r"docker-20\.10|docker-26\.1|podman")
 _OF_THE_SESSION = "docker-26.1"
 _LARGEST = "tests/real/test_real_cli.py"
+_APART = ("tests/twice/test_twice_programs.py", "tests/in_image/test_portable.py")
+"""Modules whose tests share nothing, and of which one process alone would work when the others have ended."""
 _OF_THE_CORE = ("tests/real/test_real_core.py", "tests/real/test_real_sabotaged_image.py")
 """Of one image, which takes a minute to build."""
 
@@ -70,6 +72,8 @@ def share_of(nodeid: str) -> str:
     if module in _OF_THE_CORE:
         return _OF_THE_CORE[0]
     engine = _ENGINES.search(test.partition("[")[2])
+    if module in _APART:
+        return f"{module}::{test.partition('[')[0]}"
     if engine is None:
         return _OF_THE_SESSION if _takes_the_daemon(module) else module
     return _OF_THE_SESSION if engine[0] == _OF_THE_SESSION else f"{module}[{engine[0]}]"

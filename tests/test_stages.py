@@ -43,4 +43,7 @@ def test_tests_of_a_daemon_that_lasts_for_a_session_run_in_one_process() -> None
         share_of(f"{contract}::test_a[{engine}]") for engine in ("docker-20.10", "docker-26.1", "podman")
     }
     assert len(others) == 3
+    programs = "tests/twice/test_twice_programs.py"
+    assert share_of(f"{programs}::test_a[1]") == share_of(f"{programs}::test_a[2]")
+    assert share_of(f"{programs}::test_a[1]") != share_of(f"{programs}::test_b[1]")
     assert share_of("tests/test_stages.py::test_a") != share_of("tests/test_envs.py::test_a[podman-less]")

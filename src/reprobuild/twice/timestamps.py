@@ -127,7 +127,7 @@ def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float
 
 
 def _month(text: str) -> int:
-    """Return which month a name in a text is, by its first letters; 0: it is none."""
+    """Return the number of the month whose name a text has, by its first letters; 0: it has no such name."""
     name = re.sub("[^A-Za-z]", "", text)[:3].lower()
     return _MONTHS.index(name) + 1 if name in _MONTHS else 0
 

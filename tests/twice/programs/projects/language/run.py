@@ -26,7 +26,7 @@ def examples(args):
 def main():
     args = configuration.parse()
     torch.manual_seed(args.seed)
-    collator = MaskingCollator(seed=args.seed if args.masking == "fixed" else None)
+    collator = MaskingCollator(seed=args.seed if args.masking == "fixed" else None)  # cause: masking
     model = LanguageModel(layer_drop=args.layer_drop, checkpointing=args.checkpointing)
     optimizer = make(args.optim, model.parameters(), args.learning_rate)
     Trainer(model, args, examples(args), collator, optimizer, [Printer()]).train()
