@@ -13,8 +13,6 @@ import pytest
 from reprobuild.in_image.twice.missing_seeds import left_out_at
 
 HEAD = """
-from test_in_image_twice_missing_seeds import noted as default_rng
-
 class Game:
     def __init__(self, size, seed=None):
         self.rng = default_rng(seed)
@@ -64,6 +62,7 @@ def test_the_caller_that_gives_no_seed_is_told(call: str, line: int | None, tmp_
     module = importlib.util.module_from_spec(spec)
     told.clear()
     spec.loader.exec_module(module)
+    vars(module)["default_rng"] = noted
     module.main()
     [found] = told
     first = len(HEAD.splitlines()) + 2
