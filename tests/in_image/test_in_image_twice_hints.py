@@ -38,6 +38,10 @@ SHARED = "what other processes change meanwhile"
             ),
             [(3, "which of several threads takes what")],
         ),
+        (
+            "def f(at):\n    x = d.get(at)\n    out[at] = g(x)\nThread(target=f)",
+            [(4, "threads that share what they work on")],
+        ),
         ("self.q = Queue(4)\nself.q.put_nowait(1)", [(2, "what a full queue does not take")]),
         ("q = asyncio.Queue()\nq.put_nowait(1)", []),
         ("server.accept()", [(1, "the order in which others connect")]),

@@ -79,3 +79,23 @@ def test_many_names_and_no_program() -> None:
     with pytest.raises((ValueError, SyntaxError)):
         statements("x = '\0'\n")
     assert statements("") == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "inside"),
+    [
+        ("x = [\n    a,\n    f(b),\n]", [(2, 0), (3, 1)]),
+        ("x = {\n    'a': 1,\n    'b': f(2),\n}", [(2, "a"), (3, "b")]),
+        ("x = Config(\n    a=1,\n    b=f(2),\n)", [(2, "a"), (3, "b")]),
+        ("def g():\n    return table.with_columns(\n        p=a,\n        q=b)", [(3, "p"), (4, "q")]),
+        ("x = [a, b]", []),
+        ("x = [\n    a, b]", []),
+        ("x = [\n    *a,\n    b]", []),
+        ("x = y = [\n    a,\n    b]", []),
+        ("x = a + (\n    b)", []),
+    ],
+)
+def test_the_parts_of_a_value_over_several_lines(source: str, inside: list[tuple[int, int | str]]) -> None:
+    found = statements(source)
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if "def" not in text)
+    assert found[line].inside == inside

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -72,6 +73,19 @@ def test_a_statement_that_read_the_same_and_left_something_else_is_an_entry() ->
         (3, {"y": "b"}, {"z": "d"}, {"y": "c"}, {"z": "e"}),
         (4, {"z": "d"}, {"z": "d"}, {"z": "e"}, {"z": "e"}),
     ) == [(2, ["y"])]
+
+
+def test_of_a_value_over_several_lines_the_part_that_differs_has_a_line_of_its_own() -> None:
+    runs = Run(), Run()
+    parts = [ProgramLine("train.py", line, "main", f"line {line}") for line in (2, 3, 4)]
+    for run, value, digests in zip(runs, "ab", ("xyz", "xYZ"), strict=True):
+        run.add(1, {}, {"x": value})
+        inside = dict(zip(parts, map(digest, digests), strict=True))
+        run.records[-1] = replace(run.records[-1], inside=inside)
+        run.add(5, {"x": value}, {"y": value})
+    streams = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
+    [divergence] = follow(*streams).divergences
+    assert (divergence.place.line, divergence.told_place) == (1, parts[1])
 
 
 def test_what_is_only_printed_comes_after_what_reached_more() -> None:

@@ -42,6 +42,10 @@ from reprobuild.twice.timestamps import MOMENT, in_run
         ("261126015247", True),
         ("261126015347", False),
         ("269926015247", False),
+        ("1.79565796725e+09", True),
+        ("1.795657967e+09", True),
+        ("1.795659967e+09", False),
+        ("1.7956579672513628006e+09", True),
     ],
 )
 def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:

@@ -344,7 +344,8 @@ class _Search:
         place = of.place
         found = self.divergences.setdefault(place, Divergence(place, of.end, a.at, late=late))
         found.sure = found.sure or sure
-        found.inside = found.inside or of.first_inside(b) if of is a else None
+        if of is a and found.inside is None:
+            found.inside = a.first_inside(b)
         if not found.name and left:
             found.name = left[0][0]
             found.shown = (a.after[found.name][1], b.after[found.name][1])

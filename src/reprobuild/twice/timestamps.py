@@ -32,6 +32,8 @@ _CLOCK = r"(?:\d{1,2}:\d\d(?::\d\d<fraction>?)?(?: ?[AaPp][Mm])?|\d\d-\d\d-\d\d)
 _JULIAN = r"(?:2[45]\d{5}\.\d{5,}|2\.[45]\d{10,}[eE]\+?0?6)"
 """A day number of astronomy with a fraction, as SQLite's clock gives it."""
 _EPOCH = r"1\d{9}(?:\.\d+|\d{3}|\d{6}|\d{9})?"
+_AS_FLOAT = r"1\.\d{6,}[eE]\+?0?9"
+"""Seconds since 1970 as a dump of SQLite writes a number with parts."""
 _OF_CENTURY = r"[2-9]\d[01]\d[0-3]\d[0-2]\d[0-5]\d[0-5]\d(?![A-Za-z])"
 """Two digits each of year, month, day, hour, minute and second, as in names of runs."""
 _KINDS = (
@@ -47,6 +49,7 @@ _KINDS = (
     _OF_PDF,
     _OF_PYTHON,
     _OF_CENTURY,
+    _AS_FLOAT,
 )
 _FRACTION = r"(?:\.\d+|,(?:\d{3}|\d{6})(?=[^\d,.\r\n]))"
 """Of a second: with a comma only such as logging has, or the next column of a table would be one."""
@@ -109,8 +112,10 @@ def _read(text: str, low: float, high: float, zones: Sequence[int]) -> Iterator[
 
 
 def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float]]:
-    """Yield what a date of a web server, a mail, a PDF, a run's name or Python's ``repr`` means."""
-    if re.fullmatch(_OF_CENTURY, text):
+    """Yield what a date of a web server, a mail, a PDF, a run's name, SQLite or Python's ``repr`` means."""
+    if re.fullmatch(_AS_FLOAT, text):
+        yield float(text), 10.0 ** (9 - len(re.split("[.eE]", text)[1]))
+    elif re.fullmatch(_OF_CENTURY, text):
         yield from _dated([2000 + int(text[:2]), *(int(text[at : at + 2]) for at in range(2, 12, 2))], zones)
     elif re.fullmatch(_OF_PYTHON, text):
         yield from _dated([int(number) for number in re.findall(r"\d+", text)[:6]], zones)

@@ -125,7 +125,7 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     workers = {id(each) for function, _ in run_by_threads for each in ast.walk(function)}
     got = _got_elsewhere(tree, queues, workers)
     for function, started in run_by_threads:
-        yield from _of_thread(function, started, got)
+        yield from _of_thread(function, started, queues, got)
     yield from _tasks(tree)
     yield from library_hints.found(tree, source)
     for node in ast.walk(tree):
@@ -333,7 +333,9 @@ def _run_by_threads(tree: ast.AST) -> list[tuple[ast.FunctionDef, list[int]]]:
     return [(each, started[each.name]) for each in functions if each.name in started]
 
 
-def _of_thread(node: ast.FunctionDef, started: list[int], got: Container[str]) -> Iterator[tuple[int, str]]:
+def _of_thread(
+    node: ast.FunctionDef, started: list[int], queues: Container[str], got: Container[str]
+) -> Iterator[tuple[int, str]]:
     """Give the lines of a function that threads run, at which they fill what they share.
 
     Where it only fills a place of its own, which an argument says, what it calls may change the rest: then it
@@ -345,7 +347,8 @@ def _of_thread(node: ast.FunctionDef, started: list[int], got: Container[str]) -
     taken = {
         _name(target)
         for each in ast.walk(node)
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and _called(each.value) in _GETS
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
+        if _called(each.value) in _GETS and _name(_owner(each.value)) in queues
         for target in each.targets
     }
     places = {each.arg for each in node.args.args} | taken
