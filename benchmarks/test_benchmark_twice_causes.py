@@ -68,7 +68,7 @@ def score(found: Comparison, right: set[tuple[str, int]]) -> str:
     if found.cause is None:
         return "not known"
     cause = found.cause
-    made = [cause.place.made_at] if cause.kind == "random" and cause.place.made_at is not None else []
+    made = [cause.made_at] if cause.made_at is not None else []
     told = [cause.place, *made, *(each.place for each in cause.candidates)]
     places = [(Path(each.file).name, each.line) for each in told]
     if (

@@ -27,7 +27,7 @@ def test_lines_and_files_that_a_user_leaves_out_are_told(tmp_path: Path) -> None
     found = ran("results", tmp_path, Ignored(("speed|time", "digest"), ()))
     assert verdict(found) == "repeats"
     assert ("ignored", "2 lines digest") in rows(found)
-    names = Ignored(("run|experiment|session|task|^[0-9a-f-]{36}",), ("*.json",))
+    names = Ignored(("run|experiment|session|task|^id|done|^[0-9a-f-]{36}",), ("*.json",))
     assert verdict(ran("names", tmp_path, names)) == "repeats"
 
 

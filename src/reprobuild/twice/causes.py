@@ -81,6 +81,8 @@ class Cause:
     """Whether the first of these is linked to what differs; else each is only something that differed."""
     trials: tuple[Trial, ...] = ()
     """The experiments that were made."""
+    made_at: ProgramLine | None = None
+    """Of a draw in a constructor, the line that made the object first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +364,7 @@ def _cause(
         remedy=remedy,
         candidates=tuple(near[:MOST_CANDIDATES]),
         told=finding.told,
+        made_at=operation.made_at if finding.kind == "random" else None,
         # Where a value came in is not yet where it came from.
         proven=finding.sure and (direct or computed or (not near and finding.kind != "outside")),
     )

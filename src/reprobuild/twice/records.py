@@ -70,8 +70,6 @@ class ProgramLine:
     line: int
     function: str
     text: str
-    made_at: ProgramLine | None = field(default=None, compare=False)
-    """Of a line of a constructor, the one that made the object first, where that is known."""
 
     def __str__(self) -> str:
         """Return its place in the form of compilers, FILE:LINE."""
@@ -103,6 +101,8 @@ class Operation:
     """How many records of sources came before it."""
     handed: tuple[int, ...] = ()
     """Which of the inputs another thread had made and then handed over, as by a queue or a future."""
+    made_at: ProgramLine | None = None
+    """Of one that a constructor does, the line that made the object first, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +282,7 @@ def _stream(records: Iterator[dict[str, Any]], values: Path) -> Stream | None:
         values=values,
     )
     names: dict[str, tuple[str, ...]] = {}
-    places: dict[int, ProgramLine] = {}
+    places: dict[int, tuple[ProgramLine, ProgramLine | None]] = {}
     for record in records:
         match record["k"]:
             case "torch" | "gpus":
@@ -332,13 +332,13 @@ def _with(
     return {**names, group: tensors}
 
 
-def _traced(record: Mapping[str, Any], places: dict[int, ProgramLine], stream: Stream) -> None:
+def _traced(
+    record: Mapping[str, Any], places: dict[int, tuple[ProgramLine, ProgramLine | None]], stream: Stream
+) -> None:
     match record["k"]:
         case "place":
             made = _place(record["for"])
-            places[fields.whole(record["n"])] = replace(
-                _place(record["at"]), made_at=made if made.file else None
-            )
+            places[fields.whole(record["n"])] = (_place(record["at"]), made if made.file else None)
         case "op":
             stream.operations.append(_operation(record, places, stream))
         case "batch":
@@ -386,7 +386,11 @@ def _part(value: Any) -> MomentPart:
     return MomentPart(fields.text(name, 400), fields.digest(digest), fields.binary(detail))
 
 
-def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], stream: Stream) -> Operation:
+def _operation(
+    record: Mapping[str, Any],
+    places: Mapping[int, tuple[ProgramLine, ProgramLine | None]],
+    stream: Stream,
+) -> Operation:
     return Operation(
         name=fields.text(record["op"]),
         inputs=tuple(
@@ -397,7 +401,8 @@ def _operation(record: Mapping[str, Any], places: Mapping[int, ProgramLine], str
         outputs=tuple(fields.digest(digest) for digest in fields.items(record["out"], 1 << 16)),
         kept=tuple(fields.whole(at) for at in fields.items(record["kept"], 1 << 16)),
         shapes=tuple(fields.text(shape) for shape in fields.items(record["shapes"], 1 << 16)),
-        place=places[fields.whole(record["place"])],
+        place=places[fields.whole(record["place"])][0],
+        made_at=places[fields.whole(record["place"])][1],
         module=fields.text(record["module"], 300),
         backward=fields.truth(record["back"]),
         deterministic=fields.truth(record["flag"]),

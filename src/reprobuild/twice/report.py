@@ -162,8 +162,8 @@ def _draws(found: Comparison) -> bool:
 
 def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     where = f"{cause.place}" + (f": `{cause.place.text}`" if cause.place.text else "")
-    if cause.kind == "random" and (made := cause.place.made_at):
-        where += f", for {made}: `{made.text}`"
+    if cause.made_at is not None:
+        where += f", for {cause.made_at}: `{cause.made_at.text}`"
     if cause.kind == "source":
         yield "from outside" if cause.proven else "not proven", cause.told
     else:
@@ -404,7 +404,7 @@ def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
         "file": cause.place.file,
         "line": cause.place.line,
         "text": cause.place.text,
-        "made_at": str(cause.place.made_at or ""),
+        "made_at": str(cause.made_at or ""),
         "module": cause.module,
         "process": cause.stream,
         "backward": cause.backward,
