@@ -48,6 +48,10 @@ SHARED = "what other processes change meanwhile"
         ("def f(at):\n    out[at] = g(w)\nThread(target=f)", [(3, "threads that share what they work on")]),
         ("def f(at):\n    out[at] += g(w)\nThread(target=f)", [(2, FILLED)]),
         ("def f(at):\n    out[at] = g(w)\n    n[0] = at\nThread(target=f)", [(3, FILLED)]),
+        (
+            "def f(at):\n    stats.update(g(at))\n    sink.write(at)\nThread(target=f)",
+            [(2, "what threads change that they share"), (3, FILLED)],
+        ),
         ("def f(at):\n    out = {}\n    out[at] = g(w)\nThread(target=f)", []),
         ("class Client(threading.Thread):\n    def run(self):\n        all.append(self)", [(3, FILLED)]),
         (

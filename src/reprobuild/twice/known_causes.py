@@ -341,6 +341,8 @@ NUMBERED = "rows that a query numbers in no order"
 TIED = "rows that a query orders by what may be equal"
 OF_A_SET = "the order of a set"
 """Where an order of rows becomes a value."""
+FILLED = "what threads fill in the order in which they come to it"
+"""Before what they change in any order."""
 DRAWN_IN_TURN = "what threads draw from one generator"
 _HINTS = {
     OF_A_SET: SET,

@@ -182,7 +182,7 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     """Return what the program's text, or a race, makes suspect."""
     found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
     names = [each.name for each in cause.candidates if each.kind == "hint"]
-    likely = (known_causes.NUMBERED, known_causes.TIED, known_causes.OF_A_SET)
+    likely = (known_causes.NUMBERED, known_causes.TIED, known_causes.OF_A_SET, known_causes.FILLED)
     names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), [*likely, name].index(name)))
     for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
         one = _of_hint(name)

@@ -49,6 +49,8 @@ _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
 _CONTENTS = ("value", "buf")
 _DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesample\b", re.IGNORECASE)
+FILLED = "what threads fill in the order in which they come to it"
+CHANGED = "what threads change that they share"
 TAKEN = "which of several threads takes what"
 _GETS = ("get", "get_nowait")
 _OF_QUEUES = {
@@ -63,7 +65,12 @@ _SEEDED = (
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
 _TASKS = ("create_task", "ensure_future", "gather", "start_soon")
-_FILLS = ("append", "add", "update", "extend", "setdefault", "put", "insert")
+_ANY_ORDER = ("add", "update", "setdefault")
+"""Methods that mostly leave the same in any order."""
+_FILLS = (
+    *("append", "extend", "put", "insert", "write", "writelines", "writerow", "writerows"),
+    *_ANY_ORDER,
+)
 DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
     "normalvariate",
@@ -366,7 +373,10 @@ def _of_thread(
 
     filled, shared = others(_filled(node)), others(_filled(node, but=places))
     drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
-    yield from ((line, "what threads fill in the order in which they come to it") for line in shared)
+    any_order = {
+        each.lineno for each in ast.walk(node) if isinstance(each, ast.Call) and _called(each) in _ANY_ORDER
+    }
+    yield from ((line, CHANGED if line in any_order else FILLED) for line in shared)
     yield from ((line, SHARED_GENERATOR) for line in drawn)
     if filled and not (shared or drawn or taken):
         yield from ((line, "threads that share what they work on") for line in started)
