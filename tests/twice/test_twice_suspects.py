@@ -38,6 +38,12 @@ def test_a_command_is_replaced(name: str, pin: str) -> None:
     assert found.candidates == lines
 
 
+def test_what_one_line_takes_at_several_places_of_a_library_is_tried_once() -> None:
+    names = [candidate("entropy", f"uuid.uuid4 in dask.base:{line}", 61) for line in (545, 584)]
+    other = candidate("entropy", "uuid.uuid4 in dask.base:545", 60)
+    assert [each.candidates for each in suspects(supposed(*names, other))] == [(*names,), (other,)]
+
+
 def test_what_came_first_from_a_queue_is_the_cause_before_what_fills_it() -> None:
     filled = candidate("hint", "what threads fill in the order in which they come to it", 12)
     came = candidate("order", "Queue.get", 19)

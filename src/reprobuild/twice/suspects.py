@@ -127,6 +127,7 @@ def suspects(cause: Cause) -> list[Suspect]:
         found.append(Suspect("torch's generator seeded at the start", pins, (), known_causes.RANDOM))
     found += _of_hints(cause, given)
     found += _of_workers(cause, given)
+    found = _each_once(found)
     has_given = any(map(_is_given, found))
     return sorted(
         found,
@@ -140,6 +141,17 @@ def suspects(cause: Cause) -> list[Suspect]:
             each.remedy not in known_causes.SPECIAL,
         ),
     )
+
+
+def _each_once(found: Sequence[Suspect]) -> list[Suspect]:
+    """Return suspects, those of one line that are pinned in one way as one."""
+    each: dict[tuple[object, ...], Suspect] = {}
+    for suspect in found:
+        key = suspect.pins, tuple(suspect.variables.items()), suspect.faithful
+        before = each.get(key)
+        more = [one for one in suspect.candidates if before is not None and one not in before.candidates]
+        each[key] = replace(before, candidates=(*before.candidates, *more)) if before is not None else suspect
+    return list(each.values())
 
 
 def _that_walk(candidate: Candidate, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
@@ -237,7 +249,7 @@ def _only_draws(suspect: Suspect) -> bool:
 
 def _is_without_seed(suspect: Suspect) -> bool:
     """Return whether it is a generator that the program makes and lets the system seed."""
-    return len(suspect.candidates) == 1 and is_unseeded(suspect.candidates[0])
+    return bool(suspect.candidates) and all(map(is_unseeded, suspect.candidates))
 
 
 def is_printed(suspect: Suspect) -> bool:
