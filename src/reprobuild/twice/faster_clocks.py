@@ -75,6 +75,32 @@ class FasterRun:
         return self._alone[key].get(tuple(numbers.values()), "")
 
 
+@dataclass
+class _SameLine:
+    """A line of two runs, and of those with faster clocks."""
+
+    shape: str = ""
+    both: list[list[LineNumber]] = field(default_factory=list)
+    """Its numbers in the two runs; none: it is another line in the other run."""
+    faster: list[list[LineNumber]] = field(default_factory=list)
+    """And in the faster ones; none: one of them has no such line."""
+    times: list[list[Bounds]] | None = None
+    """Its times in each run, once they were asked for."""
+
+    @property
+    def each(self) -> list[list[LineNumber]]:
+        """The numbers of each run."""
+        return [*self.both, *self.faster]
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, str], list[int]]:
+        """The places at which two numbers stand in the two runs."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for at, (x, y) in enumerate(zip(*self.both, strict=True) if self.both else ()):
+            found.setdefault((x.text, y.text), []).append(at)
+        return found
+
+
 class GrownTimes:
     """Tells the numbers of one text of a run that grow with its clocks."""
 
@@ -91,6 +117,7 @@ class GrownTimes:
         self._other = [*map(sides[1].without_words, other)] if runs else []
         """The lines of the other run."""
         self._shapes = by_shape(_last_states(self._lines))
+        self._last: tuple[tuple[str, str], _SameLine] = (("", ""), _SameLine())
         self._turns: dict[str, int] = {}
         """Of each line which of its shape it is the first time."""
         self._directions: dict[tuple[str, int], int] = {}
@@ -113,45 +140,41 @@ class GrownTimes:
         the machine is. False: it is as large with faster clocks. None: neither is known, as where they have
         no such line.
         """
-        shape, both, same = self._in_each_run(lines)
-        faster = [(run.times, found) for run, found in zip(self._runs, same, strict=False)]
-        if not faster:
+        line = self._in_each_run(lines)
+        if not line.faster:
             return None
         verdicts: list[bool | None] = []
-        pair = pair[0].replace(",", ""), pair[1].replace(",", "")
-        for at, (x, y) in enumerate(zip(*both, strict=True)):
-            if (x.text, y.text) == pair:
-                grown = [(times, found[at]) for times, found in faster]
-                a, b, *texts = in_one_unit([x, y, *(number for _, number in grown)])
-                with_times = [(times, text) for (times, _), text in zip(grown, texts, strict=True)]
-                if _follows(self._direction(shape, at, x.column), (a, b), with_times):
-                    verdicts.append(True)
-                    continue
-                stayed = stays((a, b), with_times)
-                known = None if stayed else is_time((a, b), with_times, of_measure=of_measure)
-                if not known and (
-                    (stayed and self._gave(sites, [number.text for _, number in grown]))
-                    or self._is_ratio(at, [*both, *(found for _, found in faster)])
-                ):
-                    known = True
-                elif stayed:
-                    return False
-                verdicts.append(known)
+        for at in line.places.get((pair[0].replace(",", ""), pair[1].replace(",", "")), ()):
+            x, y, *grown = (numbers[at] for numbers in line.each)
+            a, b, *texts = in_one_unit([x, y, *grown])
+            with_times = [(run.times, text) for run, text in zip(self._runs, texts, strict=True)]
+            if _follows(self._direction(line.shape, at, x.column), (a, b), with_times):
+                verdicts.append(True)
+                continue
+            stayed = stays((a, b), with_times)
+            known = None if stayed else is_time((a, b), with_times, of_measure=of_measure)
+            if not known and (
+                (stayed and self._gave(sites, [number.text for number in grown])) or self._is_ratio(at, line)
+            ):
+                known = True
+            elif stayed:
+                return False
+            verdicts.append(known)
         return True if verdicts and all(verdicts) else None
 
-    def _in_each_run(
-        self, lines: tuple[str, str]
-    ) -> tuple[str, list[list[LineNumber]], list[list[LineNumber]]]:
-        """Return the shape of a line, its numbers in the two runs, and in the faster ones.
+    def _in_each_run(self, lines: tuple[str, str]) -> _SameLine:
+        """Return a line in each run. Many of its numbers may be asked for, one after the other."""
+        if lines != self._last[0]:
+            self._last = lines, self._read(lines)
+        return self._last[1]
 
-        Empty: it is another line in the other run, or one of the faster ones has no such line.
-        """
+    def _read(self, lines: tuple[str, str]) -> _SameLine:
         lines = self._sides[0].without_words(lines[0]), self._sides[1].without_words(lines[1])
         if lines[0] not in self._turns or (shape := shape_of(lines[0])) != shape_of(lines[1]):
-            return "", [], []
+            return _SameLine()
         one, other = map(line_numbers, lines)
         faster = [self._same(run, shape, lines[0], (one, other)) for run in self._runs]
-        return shape, [one, other], faster if all(faster) else []
+        return _SameLine(shape, [one, other], faster if all(faster) else [])
 
     def is_multiple(
         self, pair: tuple[str, str], lines: tuple[str, str], known: AbstractSet[tuple[str, str]]
@@ -160,22 +183,25 @@ class GrownTimes:
 
         ``known``: pairs of such numbers. The product of a mean time and a count is one.
         """
-        _, both, faster = self._in_each_run(lines)
-        each = [*both, *faster]
-        texts = [*zip(*([number.text for number in line] for line in each), strict=True)]
-        found = [at for at, these in enumerate(texts) if these[:2] == pair]
-        beside = [[line[at].bounds for line in each] for at, these in enumerate(texts) if these[:2] in known]
-        return bool(found) and all(is_multiple([line[at].bounds for line in each], beside) for at in found)
+        line = self._in_each_run(lines)
+        beside = [
+            [numbers[at].bounds for numbers in line.each]
+            for these in known
+            for at in line.places.get(these, ())
+        ]
+        found = line.places.get(pair, ())
+        return bool(found) and all(
+            is_multiple([numbers[at].bounds for numbers in line.each], beside) for at in found
+        )
 
-    def _is_ratio(self, at: int, lines: Sequence[Sequence[LineNumber]]) -> bool:
-        """Return whether a number is the ratio of two times of its line, or of lines of which there is one.
-
-        ``lines``: the numbers of its line in each run.
-        """
-        numbers = [line[at] for line in lines]
-        if len(lines) < 4 or any(each.seconds or each.whole or ":" in each.text for each in numbers):
+    def _is_ratio(self, at: int, line: _SameLine) -> bool:
+        """Return whether a number is the ratio of two times of its line, or of lines that come once."""
+        numbers = [each[at] for each in line.each]
+        if len(numbers) < 4 or any(each.seconds or each.whole or ":" in each.text for each in numbers):
             return False
-        return is_ratio([each.bounds for each in numbers], [*self._times_in(lines), *self._times])
+        if line.times is None:
+            line.times = self._times_in(line.each)
+        return is_ratio([each.bounds for each in numbers], [*line.times, *self._times])
 
     @cached_property
     def _times(self) -> list[list[Bounds]]:
