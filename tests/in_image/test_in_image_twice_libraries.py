@@ -35,7 +35,7 @@ def table(order: list[int]) -> Any:
     """Return a class of tables that keep no order: they give another one each time."""
 
     class DataFrame:
-        schema, shape = "a: int", (3, 1)
+        schema, shape, dtypes = "a: int", (3, 1), ("int",)
 
         def __init__(self, rows: list[int]) -> None:
             self.rows = rows

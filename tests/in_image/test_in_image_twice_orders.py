@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from reprobuild.in_image.twice import orders
 from reprobuild.twice import known_causes
 from reprobuild.twice.evidence import read_evidence
 from reprobuild.twice.recorded_run import RECORDS
@@ -27,6 +28,11 @@ def test_what_comes_from_outside_is_recorded_at_the_line_that_takes_it(tmp_path:
     assert expected <= {(each.place.line, f"{each.kind} {each.name}") for each in stream.sources}
     scripts = [each.place for each in stream.sources if each.name == "sort -R in a command"]
     assert [(Path(each.file).name, each.line) for each in scripts] == [("mixed.sh", 4)]
+
+
+def test_results_are_told_apart_by_what_dictionaries_hold() -> None:
+    assert orders._shown({"met": True, "of": [1, object()]}) == "{'met': True, 'of': (1, object)}"
+    assert orders._shown({"met": True}) != orders._shown({"met": False})
 
 
 WAITS = """

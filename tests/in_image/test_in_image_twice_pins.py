@@ -289,6 +289,30 @@ def test_a_thread_that_is_busy_works_alone() -> None:
     assert done == ["first"]
 
 
+def test_the_threads_of_a_pool_are_started_without_a_wait() -> None:
+    """It has one worker, and a program may make a pool for each of its items."""
+    waited = list[float | None]()
+
+    class Thread(threading.Thread):
+        def join(self, timeout: float | None = None) -> None:
+            waited.append(timeout)
+            super().join(timeout)
+
+    pins._one_by_one(Thread, lambda thread: f"/proc/self/task/{thread.native_id}/stat")
+    end = threading.Event()
+
+    def work() -> None:
+        end.wait(9)
+
+    work.__module__ = "multiprocessing.pool"
+    Thread(target=work).start()
+    assert waited == []
+    end.set()
+    work.__module__ = "train"
+    Thread(target=work).start()
+    assert waited != []
+
+
 def test_of_threads_with_one_function_the_first_does_what_they_share() -> None:
     class Thread(threading.Thread):
         pass

@@ -9,6 +9,7 @@ from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import READ
 from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Source, Stream
+from reprobuild.twice.report import _cause_rows
 from support.streams import PARTING, at, backward, cause, op, stream
 
 
@@ -111,6 +112,18 @@ def test_a_draw_from_a_generator_in_another_state_is_led_back_to_its_seed() -> N
     assert (found.kind, found.place.line) == ("random", 6)
     assert [each.place.line for each in found.candidates] == [4, 5]
     assert found.remedy == known_causes.SOURCES["clock"]
+
+
+def test_of_a_draw_in_a_constructor_who_makes_the_object_is_told_too() -> None:
+    def run(x: str, name: str = "randn.default") -> Stream:
+        drawn = op(6, f"a{x}", (f"{x}{x}", -2), name=name, made_at=at(40, "model = Net()"))
+        return stream(drawn, backward(f"b{x}", (f"a{x}", 0)))
+
+    found = cause(run("0"), run("1"))
+    assert (found.place, found.made_at) == (at(6), at(40, "model = Net()"))
+    assert ("first draw", "randn.default, /code/train.py:6, for /code/train.py:40: `model = Net()`") in [
+        *_cause_rows(found)
+    ]
 
 
 def test_what_was_taken_after_the_operation_is_no_candidate() -> None:

@@ -9,10 +9,11 @@ from uuid import uuid4
 
 import pytest
 
-from reprobuild.twice import runs
+from reprobuild.twice import faster_clocks, runs
 from reprobuild.twice.derived_items import Item
 from reprobuild.twice.evidence import Evidence
 from reprobuild.twice.faster_clocks import BY_DIGITS, GROWN, PACES, FasterRun, GrownTimes, is_time, stays
+from reprobuild.twice.line_numbers import LineNumber, line_numbers
 from reprobuild.twice.recorded_run import (
     Comparison,
     HowToRun,
@@ -139,6 +140,49 @@ def test_a_line_is_found_by_its_form_and_its_turn() -> None:
 
 def many(*lines: str) -> str:
     return "\n".join(lines)
+
+
+def test_a_time_of_day_that_is_the_same_by_any_clock_is_a_result() -> None:
+    one, other = "last seen 2024-05-01T18:49:53Z", "last seen 2024-05-01T18:49:54Z"
+    grown = GrownTimes(faster(one, other), [one], "standard output")
+    site = ("value", "people.py", 3, 0)
+    assert grown.are_times(("18:49:53", "18:49:54"), (one, other), sites={site}) is False
+
+
+def test_a_line_is_found_whatever_two_words_its_run_is_called_by() -> None:
+    def named(name: str, seconds: str) -> tuple[str, Evidence]:
+        return f"[{name}] took {seconds} s", Evidence(names={"drawn names": (name,)})
+
+    (one, a), (other, b) = named("evil_euler", "0.2"), named("sly_bose", "0.3")
+    drawn = (named("calm_curie", "25.0"), named("wise_fermi", "251.0"))
+    runs = [
+        FasterRun(times, {"standard output": [line]}, evidence)
+        for times, (line, evidence) in zip(PACES, drawn, strict=True)
+    ]
+    grown = GrownTimes(runs, [one], "standard output", [other], (a, b))
+    assert grown.are_times(("0.2", "0.3"), (one, other))
+    assert GrownTimes(runs, [one], "standard output", [other]).are_times(("0.2", "0.3"), (one, other)) is None
+
+
+def test_a_line_is_read_once_for_all_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for the ratios of the times in it."""
+    read = list[str]()
+
+    def counted(line: str) -> list[LineNumber]:
+        read.append(line)
+        return line_numbers(line)
+
+    monkeypatch.setattr(faster_clocks, "line_numbers", counted)
+    lines = [
+        "took " + " ".join(f"{factor * (at + 1) / 7:.5f}" for at in range(200))
+        for factor in (1, 1.1, 100, 1000)
+    ]
+    runs = faster(*lines[2:])
+    grown = GrownTimes(runs, lines[:1], "standard output", lines[1:2])
+    for pair in zip(*(line.split()[1:] for line in lines[:2]), strict=True):
+        assert grown.are_times(pair, (lines[0], lines[1]))
+    many = 2 + len(runs)
+    assert len(read) <= 3 * many, len(read)  # by itself, for what its column does, and for its ratios
 
 
 def test_decimals_with_an_exponent_are_no_drawn_name() -> None:
@@ -282,7 +326,7 @@ time.sleep(0.02)
 took = plain(time.perf_counter() - began)
 used = plain((datetime.now() - day).total_seconds())
 draw = {draw}
-print("took %.4g and %.2f, %.1f a second, loss %.6f" % (took, used, 1 / took, {loss}))
+print("took %.4g and %.2f, %.1f a second, loss %.9f" % (took, used, 1 / took, {loss}))
 path = datetime.now().strftime("result-%Y%m%d-%H%M%S.json")
 json.dump([took * 1000 / 3, {loss}, [took, used]], open(path, "w"))
 """

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from reprobuild.in_image.twice import hints
+from reprobuild.twice import known_causes
 from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, of_operation, of_source
 
 
@@ -26,6 +28,14 @@ from reprobuild.twice.known_causes import ARRIVAL, COLLECTIVE, TRITON, UNKNOWN, 
 )
 def test_what_is_known_of_an_operation_is_what_pytorch_says_of_it(name: str, remedy: str) -> None:
     assert remedy in of_operation(name).remedy
+
+
+def test_the_recorder_s_words_for_lines_of_threads_are_known() -> None:
+    assert hints.FILLED == known_causes.FILLED
+    told = (hints.FILLED, hints.CHANGED, hints.TAKEN, hints.SHARED_GENERATOR)
+    assert [known_causes.of_hint(each) for each in told] == [
+        *(known_causes.THREADS, known_causes.THREADS, known_causes.TAKEN, known_causes.SHARED_GENERATOR)
+    ]
 
 
 def test_a_librarys_own_generator_is_not_seeded_by_pythons() -> None:

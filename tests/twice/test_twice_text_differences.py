@@ -88,8 +88,9 @@ def test_a_result_counts_whatever_its_name_is(tmp_path: Path) -> None:
     assert verdict_line(found).startswith("parts at its end: line 1 of standard output: run 1 wrote 'median")
 
 
-def test_words_that_are_drawn_and_make_no_name_are_results(tmp_path: Path) -> None:
-    assert verdict(ran("winner", tmp_path)) == "parts"
+@pytest.mark.parametrize("name", ["winner", "sequence", "one_by_one"])
+def test_what_the_system_draws_and_makes_no_name_is_a_result(name: str, tmp_path: Path) -> None:
+    assert verdict(ran(name, tmp_path)) == "parts"
 
 
 def test_the_order_counts_on_a_stream_to_which_no_log_of_others_is_written(tmp_path: Path) -> None:

@@ -40,6 +40,14 @@ def test_a_drawn_name_may_begin_like_a_time() -> None:
     assert general("run 1531568797d246b9976afda8385ac64b", evidence) == "run <uuid 0>"
 
 
+def test_a_drawn_name_may_stand_behind_a_date_or_in_a_folder_by_its_first_digits() -> None:
+    names = {"drawn names": ("UXGMV1A3", "75e2e79c51d04b5f")}
+    evidence = Evidence(names=names, began=1795657966.0, ended=1795657969.0, zones=(0,))
+    assert general("261126015247UXGMV1A3_add", evidence) == "<time of day><drawn name 0>_add"
+    assert general("work/75/e2e79c/out", evidence) == "work/<drawn name 1>/out"
+    assert general("work/75/e2e79d/out", evidence) == "work/75/e2e79d/out"
+
+
 @pytest.mark.parametrize(
     ("text", "turns", "counts"), [("531", 600, True), ("531", 16, False), ("12.345", 600, False)]
 )

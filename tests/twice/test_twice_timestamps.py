@@ -53,6 +53,12 @@ def test_a_time_of_day_is_one_of_the_run(text: str, inside: bool) -> None:
     assert in_run(text, began, began + 3, (0,)) == inside
 
 
+def test_a_date_of_utc_is_so_in_any_zone() -> None:
+    began = 1795657966.0  # 2026-11-26 01:52:46 UTC
+    assert in_run("26 Nov 2026 01:52:47 UTC", began, began + 3, (7200,))
+    assert in_run("26 Nov 2026 03:52:47", began, began + 3, (7200,))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -43,9 +43,9 @@ _MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it, and whether it may be another number."""
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
-_WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' ports")
-"""Kinds of which no part is recognized."""
-_BY_TURN = ("uuids", "drawn names", "temporary names")
+_WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' ports", "drawn words")
+"""Kinds of which no part is recognized: one word of a name may be a result."""
+_BY_TURN = ("uuids", "drawn names", "drawn words", "temporary names")
 """Kinds that a main thread draws in the same order in each run."""
 _MOST_SHORT = 100
 """UUIDs of a run of which the first digits alone are recognized."""
@@ -159,9 +159,14 @@ class Evidence:
         return [uuid[:5] for uuid in self.names.get("uuids", ())[:_MOST_SHORT]]
 
     @cached_property
+    def drawn_names(self) -> Sequence[str]:
+        """All names that were drawn, those of two words last."""
+        return [*self.names.get("drawn names", ()), *self.names.get("drawn words", ())]
+
+    @cached_property
     def phrases(self) -> re.Pattern[str] | None:
         """All drawn names of several words, such as calm-owl-3, and those of a few digits, such as d1ce."""
-        given = (*self.names.get("drawn names", ()), *self.names.get("pool workers", ()))
+        given = (*self.drawn_names, *self.names.get("pool workers", ()))
         names = {name for name in given if len(re.findall(r"\w+", name)) > 1 or _FEW_DIGITS.fullmatch(name)}
         names |= {*self.short_uuids}
         longest = sorted(names, key=lambda name: (-len(name), name))
@@ -173,7 +178,7 @@ class Evidence:
 
     @cached_property
     def _words(self) -> re.Pattern[str] | None:
-        names = [name for name in self.names.get("drawn names", ()) if _OF_WORDS.fullmatch(name)]
+        names = [name for name in self.drawn_names if _OF_WORDS.fullmatch(name)]
         longest = sorted({*names}, key=lambda name: (-len(name), name))
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)") if names else None
 

@@ -29,8 +29,8 @@ from .suspects import (
 MOST_ALONE = 4
 """Clocks of several, or functions with some, that are each frozen alone."""
 
-_COMPUTES = re.compile(r"[<>%]|\s-\s|//|\b(?:if|while|int|min|max|round)\b")
-"""What a line looks like that uses what a clock told."""
+DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
+"""What a statement looks like at which a time decides: another one only hands it on."""
 
 
 class Laboratory(Protocol):
@@ -167,7 +167,7 @@ def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Sus
 
 def _only_begins(clock: Candidate) -> bool:
     """Return whether its line computes nothing of the time, as the one at which a duration begins."""
-    return not _COMPUTES.search(clock.place.text)
+    return " - " not in clock.place.text and not DECIDES.search(clock.place.text)
 
 
 def _first_that_repeats(

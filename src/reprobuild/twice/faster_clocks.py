@@ -118,6 +118,7 @@ class GrownTimes:
         """The lines of the other run."""
         self._shapes = by_shape(_last_states(self._lines))
         self._last: tuple[tuple[str, str], _SameLine] = (("", ""), _SameLine())
+        self._last_shape: tuple[str, Sequence[tuple[int, list[list[LineNumber]]]]] = ("", ())
         self._turns: dict[str, int] = {}
         """Of each line which of its shape it is the first time."""
         self._directions: dict[tuple[str, int], int] = {}
@@ -252,10 +253,8 @@ class GrownTimes:
         1: they grow as times do, -1: they shrink as speeds do, 0: neither.
         """
         if (key := (shape, at)) not in self._directions:
-            lines = [(1, self._shapes[shape])]
-            lines += [(run.times, list(run.alike(self._where, shape))) for run in self._runs]
-            numbers = [(times, [line_numbers(line)[at] for line in alike]) for times, alike in lines]
-            self._directions[key] = _together(numbers) if any(map(str.isalpha, shape)) else 0
+            numbers = [(times, [line[at] for line in alike]) for times, alike in self._numbers_of(shape)]
+            self._directions[key] = _together(numbers) if numbers else 0
         if self._directions[key] or column not in columns_of_measure(self._lines[0]):
             return self._directions[key]
         if (of_column := ("", column)) not in self._directions:
@@ -264,6 +263,15 @@ class GrownTimes:
                 [(times, _column(lines, column)) for times, lines in texts]
             )
         return self._directions[of_column]
+
+    def _numbers_of(self, shape: str) -> Sequence[tuple[int, list[list[LineNumber]]]]:
+        """Return the numbers of the lines of a shape that has words, in this run and in each faster one."""
+        if self._last_shape[0] != shape:
+            alike = [(1, self._shapes[shape])] if any(map(str.isalpha, shape)) else []
+            alike += [(run.times, [*run.alike(self._where, shape)]) for run in self._runs if alike]
+            read = [(times, [line_numbers(line) for line in lines]) for times, lines in alike]
+            self._last_shape = shape, read
+        return self._last_shape[1]
 
 
 def _column(lines: Sequence[str], column: int) -> list[LineNumber]:

@@ -297,9 +297,10 @@ class _Reader:
     def _chunk_lines(self, found: list[tuple[str, bytes]], name: str) -> Iterator[str]:
         for kind, body in found:
             text = png_chunks.text_of(kind, body)
-            yield from (
-                _quoted(f"{name}{kind} ", text) if text is not None else (f"{name}{kind} {_digest(body)}",)
-            )
+            if text is None:
+                yield f"{name}{kind} {_digest(body)}"
+            else:
+                yield from _quoted(f"{name}{kind} ", text)
 
     def _text(self, data: bytes, name: str) -> Iterator[str]:
         for line in data.decode().split("\n"):

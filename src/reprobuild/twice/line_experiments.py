@@ -6,7 +6,6 @@ cause, whatever that is. So it finds causes of which no record and no list knows
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -14,7 +13,7 @@ from typing import Protocol
 
 from . import known_causes
 from .causes import Cause, Trial
-from .experiments import Laboratory
+from .experiments import DECIDES, Laboratory
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .first_lines import Decision, Divergence, FollowedLines
 from .known_causes import Remedy, of_source
@@ -30,8 +29,6 @@ _SELDOM = ("clock", "process", "name", "stamp")
 _TIMES = ("clock", "timeout")
 _GIVEN = ("clock", "process", "entropy", "name", "stamp", "machine", "address")
 _OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN, known_causes.SHARED_GENERATOR)
-_DECIDES = re.compile(r"\b(?:if|while|for|assert|min|max|int|round)\b|[<>]|//|%")
-"""What a statement looks like at which a time decides: another one only hands it on."""
 DECISION = "decision"
 """The kind of a candidate that is a statement after which the runs went on in another way."""
 HANDED = "handed"
@@ -223,7 +220,7 @@ def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
             came_from = {same(each) for each in (decision.place, *decision.came_from)}
             clocks = tuple(each for each in cause.candidates if same(each.place) in came_from)
             at_clock = any(each.place.line == decision.place.line for each in clocks)
-            if clocks and (at_clock or _DECIDES.search(decision.place.text)):  # the others are only printed
+            if clocks and (at_clock or DECIDES.search(decision.place.text)):  # the others are only printed
                 line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
                 place = decision.place if cause.kind == "source" else cause.place
                 return replace(cause, candidates=(line, *clocks), place=place)

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from .text_tokens import Token
 
@@ -20,6 +21,8 @@ BAR = frozenset("█▉▊▋▌▍▎▏#")
 """Characters of a progress bar, whose length changes with the digits of the speed beside it."""
 FILLING = "━"
 """What a bar is made of that fills what the numbers beside it leave of a line, as Rich draws it."""
+_NEAR = 2000
+"""Characters before a number in which its words are."""
 _LEAST_COLUMNS = 3
 _MOST_ROWS = 200
 _MOST_PAIRS = 1_000_000
@@ -42,11 +45,13 @@ _SIGNS = ("+", "-")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
+@lru_cache(maxsize=64)  # asked for again for each number of a line
 def template(line: str) -> str:
     """Return the form of a line, without the spaces that numbers are aligned by."""
     return re.sub(r"\s*#\s*", "#", re.sub(r"\s+", " ", NUMBER.sub("#", line)))
 
 
+@lru_cache(maxsize=64)
 def outline(line: str) -> str:
     """Return the form of a line of a table, whose words differ from row to row."""
     return re.sub(r"w[w ]*", "w", re.sub(r"[^\W\d_]+", "w", template(line)).replace("-#", "#"))
@@ -84,7 +89,7 @@ def goes_with(line: Sequence[Token], at: int, measured: set[int], *, redrawn: bo
 
 def said(line: str, token: Token) -> str:
     """Return the words before a number that is written once or more in a line, without other numbers."""
-    return template(line.partition(token.text)[0])[-40:]
+    return template(line.partition(token.text)[0][-_NEAR:])[-40:]
 
 
 def _words_before(line: Sequence[Token], at: int) -> str:

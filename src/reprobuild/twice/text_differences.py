@@ -254,7 +254,7 @@ class Texts:
         if any(is_written(a, b, of_measure=of_measure) for a in x.written for b in y.written):
             return "duration or speed"
         number = DifferingNumber((x, y), (lines[0], lines[1]), redrawn, of_measure)
-        if any((outline(lines[0]), at) in self._counts for at in number.places):
+        if self._counts and any((outline(lines[0]), at) in self._counts for at in number.places):
             return "its turn"
         found = self._measured(number)
         if found in (None, BY_DIGITS):

@@ -124,7 +124,7 @@ def _of_programs(text: str, zones: Sequence[int]) -> Iterator[tuple[float, float
         yield from _dated([int(told[:4]), *(int(told[at : at + 2]) for at in (4, 6, 9, 11, 13))], zone)
     elif re.fullmatch(_DAY_FIRST, text) and (month := _month(text)):
         day, year, *rest = (int(number) for number in re.findall(r"\d+", text)[:5])
-        yield from _dated([year, month, day, *rest], _zones(text.replace(" GMT", "Z"), 18, zones))
+        yield from _dated([year, month, day, *rest], _zones(re.sub(" (?:GMT|UTC)$", "Z", text), 18, zones))
     elif re.fullmatch(_SERVED, text) and text[3:6].lower() in _MONTHS:
         day, *rest = (int(number) for number in re.findall(r"\d+", text[:20]))
         month = _MONTHS.index(text[3:6].lower()) + 1

@@ -70,8 +70,17 @@ def names():
 
 
 def winner():
-    words = ("calm", "evil", "sly", "wise", "tall", "odd", "euler", "bose", "curie", "fermi", "turing")
-    print("winner", *[secrets.choice(words) for _ in range(8)])
+    words = [[f"{first}{second}word" for second in "aeiouy"] for first in "bcdfghjklmnp"]
+    print("winners", *map(secrets.choice, words))
+
+
+def sequence():
+    bases = random.SystemRandom()
+    print("read", "".join(bases.choices("ACGT", k=40)))
+
+
+def one_by_one():
+    print("read", "".join(secrets.choice("ACGT") for _ in range(40)))
 
 
 def clocks():

@@ -22,6 +22,8 @@ _LEAST_BITS = 20
 """Of a number that is drawn as a name."""
 _MOST_BYTES = 64
 """Of such a number."""
+_LEAST_ALPHABET, _MOST_ALPHABET = 16, 256
+"""Different characters from which a name is drawn: hexadecimal digits at least."""
 _SMALL = 999
 """Numbers of processes up to this may be results, too."""
 _RUN_NAMES = {
@@ -29,7 +31,7 @@ _RUN_NAMES = {
     "coolname.impl": ("generate_slug",),
 }
 """What draws a name for a run, of words or digits."""
-_BY_TURN = ("uuids", "drawn names", "temporary names")
+_BY_TURN = ("uuids", "drawn names", "drawn words", "temporary names")
 """Kinds that the main thread draws in the same order in each run."""
 _names: dict[str, list[str]] = {}
 _drawn: list[str] = []
@@ -114,6 +116,14 @@ def _identifiers(module: Any) -> None:
     module.RendererSVG._make_id = make_id
 
 
+def _is_alphabet(population: Any) -> bool:
+    """Return whether its characters are enough for a name: bases of DNA, or ten digits, may be a result."""
+    if type(population) not in (str, list, tuple) or len(population) > _MOST_ALPHABET:
+        return False
+    characters = {each for each in population if type(each) is str and len(each) == 1}
+    return len(characters) >= _LEAST_ALPHABET
+
+
 def _system_random(module: Any) -> None:
     """A program may write what the system's generator drew as a number, with any base."""
     inner = module.SystemRandom.getrandbits
@@ -132,18 +142,19 @@ def _system_random(module: Any) -> None:
     @functools.wraps(chosen)
     def choice(self: Any, seq: Any) -> Any:
         result = chosen(self, seq)
-        if isinstance(result, str) and len(result) == 1 and len(_drawn) < 100 * MOST_NAMES:
-            _drawn.append(result)
+        if isinstance(result, str) and len(result) == 1:
+            if _is_alphabet(seq) and len(_drawn) < 100 * MOST_NAMES:
+                _drawn.append(result)
         elif isinstance(result, str) and result.isalpha() and result.isascii():
             before, _words[:] = _words[-1:], [result]
             for between in "_-" if before else "":
-                add("drawn names", f"{before[0]}{between}{result}")
+                add("drawn words", f"{before[0]}{between}{result}")
         return result
 
     @functools.wraps(several)
     def choices(self: Any, population: Any, *arguments: Any, **keywords: Any) -> Any:
         result = several(self, population, *arguments, **keywords)
-        if isinstance(population, str):
+        if _is_alphabet(population):
             add("drawn names", "".join(result))
         return result
 

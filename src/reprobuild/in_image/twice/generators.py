@@ -112,11 +112,13 @@ def _of_system(sources: Any, name: str, inner: Callable[..., Any], own: str) -> 
         if again:
             return sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
         sources.call = call
-        line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
         library = inside(frame, "entropy")
+        if library is None:
+            return result
+        line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
         with sources.told_where_left_out(frame):
             # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
-            if library is not None and (sources.at or not _SEEDED_STATE.search(line)):
+            if sources.at or not _SEEDED_STATE.search(line):
                 result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
                 sources.note("entropy", label + library, result)
         return result

@@ -53,13 +53,24 @@ def attribute_of(value: Any, name: str) -> Any:
 def part_of(value: Any, name: int | str) -> Any:
     """Return an item of a list or dict, a column of a table, or else an attribute; `MISSING`: it has none."""
     kind = type(value)
-    table = kind.__module__.partition(".")[0] in ("pandas", "polars") and kind.__name__ == "DataFrame"
-    if kind in LISTS or kind is dict or table:
-        try:
-            return value[name]
-        except Exception:  # noqa: BLE001 -- Polars has errors of its own
-            return MISSING
+    if kind in LISTS:
+        return value[name] if isinstance(name, int) and name < len(value) else MISSING
+    if kind is dict:
+        return value.get(name, MISSING)
+    if kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] in ("pandas", "polars"):
+        return value[name] if name in value.columns else MISSING
     return attribute_of(value, name) if isinstance(name, str) else MISSING
+
+
+def rows_of(table: Any) -> bytes | None:
+    """Return a hash of each row of a table of Polars'; None: it holds objects, which hash by their addresses.
+
+    Raises what Polars does of columns of a type that has no hash.
+    """
+    if any("Object" in str(kind) for kind in table.dtypes):
+        return None
+    hashed: bytes = table.hash_rows(seed=1).to_numpy().tobytes()
+    return hashed
 
 
 def can_be_pickled(value: Any) -> bool:

@@ -58,7 +58,7 @@ _OF_QUEUES = {
     "put_nowait": "what a full queue does not take",
 }
 _QUEUES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue")
-_SEEDED = (
+SEEDED = (
     *("seed", "Random", "default_rng", "RandomState", "SeedSequence"),
     *("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"),
 )
@@ -138,7 +138,7 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
             yield from _order_of(node.iter, node.iter.lineno, named)
-        elif isinstance(node, (ast.For, ast.comprehension)) and _name(node.iter) in waited:
+        elif isinstance(node, (ast.For, ast.comprehension)) and last_name(node.iter) in waited:
             yield node.iter.lineno, "the order of a set of futures"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if _DRAWN_ROWS.search(node.value[:MOST_QUERY]):
@@ -162,7 +162,7 @@ def _of_sets(tree: ast.AST) -> dict[str, int]:
             pairs = [(node.target, node.value)]
         elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
             if _is_set(node.args[1], {}):
-                found.setdefault(f"[{_name(_owner(node))}", node.lineno)
+                found.setdefault(f"[{last_name(_owner(node))}", node.lineno)
             continue
         else:
             continue
@@ -171,12 +171,12 @@ def _of_sets(tree: ast.AST) -> dict[str, int]:
             factories = [
                 word.value for word in getattr(value, "keywords", ()) if word.arg == "default_factory"
             ]
-            if _is_set(value, {}) or any(_name(each) in _SETS for each in factories):
+            if _is_set(value, {}) or any(last_name(each) in _SETS for each in factories):
                 field = isinstance(target, ast.Attribute) or bool(factories)
-                of = f"[{_name(target.value)}" if isinstance(target, ast.Subscript) else _name(target)
+                of = f"[{last_name(target.value)}" if isinstance(target, ast.Subscript) else last_name(target)
                 found.setdefault(("." if field else "") + of, node.lineno)
             elif any(_is_set(each, {}) for each in _held(value)) or _makes_sets(value):
-                found.setdefault(f"[{_name(target)}", node.lineno)
+                found.setdefault(f"[{last_name(target)}", node.lineno)
     return found
 
 
@@ -184,13 +184,13 @@ def _makes_sets(value: ast.expr) -> bool:
     """Return whether it is a ``defaultdict(set)``."""
     if not isinstance(value, ast.Call) or _called(value) != "defaultdict":
         return False
-    return any(_name(each) in _SETS for each in value.args[:1])
+    return any(last_name(each) in _SETS for each in value.args[:1])
 
 
 def _waited_for(tree: ast.AST) -> set[str]:
     """Return the names that take the sets of futures which ``concurrent.futures.wait`` gives."""
     return {
-        _name(each)
+        last_name(each)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) == "wait"
         for target in node.targets
@@ -211,7 +211,7 @@ def _held(value: ast.expr) -> list[ast.expr]:
 def _order_of(node: ast.AST, line: int, named: dict[str, int]) -> Iterator[tuple[int, str]]:
     """Give the line that takes the order of a set, and the one that makes it."""
     yield line, "the order of a set"
-    of = f"[{_name(node.value)}" if isinstance(node, ast.Subscript) else _name(node)
+    of = f"[{last_name(node.value)}" if isinstance(node, ast.Subscript) else last_name(node)
     made = named.get(f".{of}" if isinstance(node, ast.Attribute) else of, line)
     if made != line:
         yield made, SET_MADE
@@ -220,7 +220,7 @@ def _order_of(node: ast.AST, line: int, named: dict[str, int]) -> Iterator[tuple
 def _of_queue(
     node: ast.Call, queues: set[str], bounded: set[str], workers: Container[int]
 ) -> Iterator[tuple[int, str]]:
-    name, owner = _called(node), _name(_owner(node))
+    name, owner = _called(node), last_name(_owner(node))
     if name in _OF_QUEUES and owner in (bounded if name == "put_nowait" else queues):
         yield node.lineno, TAKEN if name in _GETS and id(node) in workers else _OF_QUEUES[name]
 
@@ -228,7 +228,7 @@ def _of_queue(
 def _got_elsewhere(tree: ast.AST, queues: set[str], workers: Container[int]) -> set[str]:
     """Return the queues from which something is taken outside of what threads run: there its order counts."""
     return {
-        _name(_owner(node))
+        last_name(_owner(node))
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and _called(node) in _GETS and id(node) not in workers
     } & queues
@@ -249,7 +249,7 @@ def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Itera
         yield node.lineno, "threads that share what they work on"
     if name in ("setitimer", "alarm") and node.args and getattr(node.args[-1], "value", 1) != 0:
         yield node.lineno, TIMER
-    if name in _SEEDED and not node.args and not node.keywords:
+    if name in SEEDED and not node.args and not node.keywords:
         yield node.lineno, UNSEEDED
     if name in ("list", "tuple", "enumerate", "join", "pop") and id(node) not in harmless:
         walked = [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
@@ -261,7 +261,7 @@ def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Itera
 def _made_by(tree: ast.AST, calls: tuple[str, ...], *, given: bool = False) -> set[str]:
     """Return the names that are given what such a call makes; ``given``: with an argument, such as a size."""
     return {
-        _name(target)
+        last_name(target)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         for target, value in _assigned(node)
@@ -274,11 +274,11 @@ def _made_by(tree: ast.AST, calls: tuple[str, ...], *, given: bool = False) -> s
 def _read_by_name(node: ast.Attribute | ast.Subscript) -> str | None:
     """Return whose content is read, as in ``counter.value`` and ``array[0]``."""
     if isinstance(node, ast.Subscript) or node.attr in _CONTENTS:
-        return _name(node.value) if isinstance(node.ctx, ast.Load) else None
+        return last_name(node.value) if isinstance(node.ctx, ast.Load) else None
     return None
 
 
-def _name(node: ast.AST) -> str:
+def last_name(node: ast.AST) -> str:
     """Return the last name of ``name`` or ``some.name``."""
     return getattr(node, "id", "") or getattr(node, "attr", "")
 
@@ -310,12 +310,14 @@ def _is_set(node: ast.AST, named: dict[str, int]) -> bool:
         if isinstance(node.func, ast.Name):
             return called in _SETS
         return (
-            f"[{_name(owner)}" in named if called == "get" else called in _OF_SETS and _is_set(owner, named)
+            f"[{last_name(owner)}" in named
+            if called == "get"
+            else called in _OF_SETS and _is_set(owner, named)
         )
     if isinstance(node, ast.Attribute):
         return f".{node.attr}" in named
     if isinstance(node, ast.Subscript):
-        return f"[{_name(node.value)}" in named
+        return f"[{last_name(node.value)}" in named
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
         return _is_set(node.left, named) or _is_set(node.right, named)
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id in named)
@@ -331,9 +333,9 @@ def _run_by_threads(tree: ast.AST) -> list[tuple[ast.FunctionDef, list[int]]]:
             given = [node.args[at]] if 0 <= at < len(node.args) else []
             given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]
             for each in given:
-                started.setdefault(_name(each), []).append(node.lineno)
+                started.setdefault(last_name(each), []).append(node.lineno)
         elif isinstance(node, ast.ClassDef) and any(
-            _name(base) in ("Thread", "Process") for base in node.bases
+            last_name(base) in ("Thread", "Process") for base in node.bases
         ):
             started.setdefault("run", [])
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
@@ -352,10 +354,10 @@ def _of_thread(
     own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
     # A place that an argument says, or what is taken from a queue, no other thread fills.
     taken = {
-        _name(target)
+        last_name(target)
         for each in ast.walk(node)
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
-        if _called(each.value) in _GETS and _name(_owner(each.value)) in queues
+        if _called(each.value) in _GETS and last_name(_owner(each.value)) in queues
         for target in each.targets
     }
     places = {each.arg for each in node.args.args} | taken
@@ -369,7 +371,7 @@ def _of_thread(
 
     def others(filled: Iterator[tuple[int, ast.expr]]) -> list[int]:
         pairs = [(line, value) for line, value in filled if line not in failing]
-        return [line for line, value in pairs if _name_of(value) not in own and _name(value) not in got]
+        return [line for line, value in pairs if _name_of(value) not in own and last_name(value) not in got]
 
     filled, shared = others(_filled(node)), others(_filled(node, but=places))
     drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
@@ -413,7 +415,7 @@ def _filled(function: ast.AST, but: Container[str] = ()) -> Iterator[tuple[int, 
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for each in targets:
-                of_its_own = isinstance(node, ast.Assign) and _name(getattr(each, "slice", each)) in but
+                of_its_own = isinstance(node, ast.Assign) and last_name(getattr(each, "slice", each)) in but
                 if isinstance(each, ast.Subscript) and not of_its_own:
                     yield node.lineno, each.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:

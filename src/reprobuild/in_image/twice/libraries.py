@@ -18,6 +18,7 @@ from collections import deque
 from typing import Any
 
 from . import time_travel
+from .held_values import rows_of
 from .places import here, is_users, made, text
 from .statements import statements
 from .watching import Watcher, warn
@@ -332,10 +333,10 @@ def _add(value: Any, found: Any) -> None:
 
 def _rows(frame: Any) -> bytes:
     try:
-        hashed: bytes = frame.head(MOST_ROWS).hash_rows(seed=1).to_numpy().tobytes()
+        hashed = rows_of(frame.head(MOST_ROWS))
     except Exception:  # noqa: BLE001 -- columns of a type that has no hash
-        return repr(frame.head(1000).rows()).encode("utf-8", "replace")
-    return hashed
+        hashed = None
+    return hashed if hashed is not None else repr(frame.head(1000).rows()).encode("utf-8", "replace")
 
 
 def fixed(label: str, inner: Any, given: Any, named: Any) -> Any:

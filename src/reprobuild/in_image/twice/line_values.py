@@ -21,6 +21,7 @@ from .held_values import (
     can_be_pickled,
     held_by,
     is_opaque,
+    rows_of,
     slots_of,
     state_of,
 )
@@ -352,9 +353,13 @@ class _Digest:
 
     def _rows(self, frame: Any, depth: int) -> None:
         try:
-            self._array(frame.hash_rows(seed=1).to_numpy())
+            rows = rows_of(frame)
         except Exception:  # noqa: BLE001 -- columns of a type that has no hash
+            rows = None
+        if rows is None:
             self.add(frame.to_dict(as_series=False), depth + 1)
+        else:
+            self.hash.update(b"%d" % zlib.crc32(rows))
 
 
 def _is_tensor(value: Any) -> bool:

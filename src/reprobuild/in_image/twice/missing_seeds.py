@@ -8,17 +8,12 @@ from __future__ import annotations
 import ast
 import linecache
 from types import FrameType
-from typing import Any
 
+from .hints import SEEDED, last_name
 from .places import is_users
 
 MOST_CALLERS = 5
-_SEEDED = frozenset(
-    (
-        *("seed", "Random", "default_rng", "RandomState", "SeedSequence", "manual_seed", "Generator"),
-        *("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"),
-    )
-)
+_SEEDED = frozenset((*SEEDED, "manual_seed", "Generator"))
 _calls: dict[str, list[ast.Call]] = {}
 _at: dict[tuple[str, int], list[ast.Call]] = {}
 
@@ -34,7 +29,7 @@ def left_out_at(frame: FrameType) -> tuple[str, int, str] | None:
     names = {
         each.id
         for call in _calls_at(frame)
-        if _last_name(call.func) in _SEEDED
+        if last_name(call.func) in _SEEDED
         for each in (*call.args, *(word.value for word in call.keywords))
         if isinstance(each, ast.Name)
     }
@@ -76,11 +71,7 @@ def _caller(frame: FrameType) -> FrameType | None:
 
 def _may_call(call: ast.Call, function: str) -> bool:
     """Return whether a call is one of a function by its name; of a class, or by another name, it may be."""
-    return function == "__init__" or _last_name(call.func) == function
-
-
-def _last_name(node: Any) -> str:
-    return str(getattr(node, "attr", "") or getattr(node, "id", ""))
+    return function == "__init__" or last_name(call.func) == function
 
 
 def _calls_at(frame: FrameType) -> list[ast.Call]:

@@ -62,13 +62,13 @@ def here(depth: int = 1, *, imports: bool = True) -> tuple[str, int, str]:
 def constructed_at(depth: int = 1) -> tuple[str, int, str]:
     """Return the line that makes the object whose ``__init__`` the program is in; else an empty place."""
     frame: FrameType | None = sys._getframe(depth)
-    inside = False
+    constructs = False
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             if frame.f_code.co_name != "__init__":
                 own = frame.f_code.co_filename[-300:], frame.f_lineno or 0, frame.f_code.co_name[:200]
-                return own if inside else ("", 0, "")
-            inside = True
+                return own if constructs else ("", 0, "")
+            constructs = True
         frame = frame.f_back
     return "", 0, ""
 
