@@ -68,8 +68,9 @@ def score(found: Comparison, right: set[tuple[str, int]]) -> str:
     if found.cause is None:
         return "not known"
     cause = found.cause
-    made = [cause.made_at] if cause.made_at is not None else []
-    told = [cause.place, *made, *(each.place for each in cause.candidates)]
+    at = [cause.place, *([cause.made_at] if cause.made_at is not None else [])]
+    given = [each.place for each in cause.candidates]
+    told = [*given, *at] if cause.came_in else [*at, *given]  # as the report has them
     places = [(Path(each.file).name, each.line) for each in told]
     if (
         cause.proven

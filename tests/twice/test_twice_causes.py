@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reprobuild.twice import known_causes
+from reprobuild.twice.cause_report import cause_rows
 from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import READ
 from reprobuild.twice.first_difference import Parting
 from reprobuild.twice.records import Source, Stream
-from reprobuild.twice.report import _cause_rows
 from support.streams import PARTING, at, backward, cause, op, stream
 
 
@@ -122,7 +122,7 @@ def test_of_a_draw_in_a_constructor_who_makes_the_object_is_told_too() -> None:
     found = cause(run("0"), run("1"))
     assert (found.place, found.made_at) == (at(6), at(40, "model = Net()"))
     assert ("first draw", "randn.default, /code/train.py:6, for /code/train.py:40: `model = Net()`") in [
-        *_cause_rows(found)
+        *cause_rows(found)
     ]
 
 

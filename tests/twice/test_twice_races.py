@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reprobuild.twice.cause_report import cause_rows
 from reprobuild.twice.causes import Cause
 from reprobuild.twice.records import Stream
-from reprobuild.twice.report import _cause_rows
 from support.streams import backward, cause, op, stream
 
 
@@ -44,7 +44,7 @@ def test_what_was_handed_over_does_not_race() -> None:
 def test_what_was_read_meanwhile_races() -> None:
     found = of_two_threads(torn=True, handed=False)
     assert (found.kind, found.place.line, found.proven) == ("race", 1, True)
-    assert next(_cause_rows(found))[0] == "race of threads"
+    assert next(cause_rows(found))[0] == "race of threads"
 
 
 def test_what_may_have_been_handed_over_unseen_is_a_candidate() -> None:
@@ -55,6 +55,6 @@ def test_what_may_have_been_handed_over_unseen_is_a_candidate() -> None:
     ):
         assert (found.kind, found.place.line, found.proven) == ("race", 1, False)
         assert "may have read what it writes" in found.told
-        rows = dict(_cause_rows(found))
+        rows = dict(cause_rows(found))
         assert "may be a race" in rows
         assert "why" not in rows

@@ -17,9 +17,9 @@ from ..host.sandbox import Bind
 from ..lock.model import Lock
 from ..render.labels import LABEL
 from ..render.own_files import own_files, selftest_files
+from ..twice.cause_report import ulp_text
 from ..twice.drift import Drift, Moved
 from ..twice.recorded_run import HowToRun
-from ..twice.report import ulp_text
 from ..twice.runs import measure_drift
 from .markdown import cell, code
 from .output import columns, emit

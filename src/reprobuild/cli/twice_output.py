@@ -13,12 +13,13 @@ from ..errors import RepeatError
 from ..host.home import atomic_write
 from ..twice.baseline import STATUS, Agreed
 from ..twice.batch import TriedModel, batch_dict, batch_line, batch_rows, worst
+from ..twice.cause_report import ulp_text
 from ..twice.first_difference import status_text
 from ..twice.page import AboutRun, lines_around, places_of, twice_page
 from ..twice.receipt.make import Asked
 from ..twice.receipt.program_files import open_in
 from ..twice.recorded_run import Comparison, ProgramRun
-from ..twice.report import rows, to_dict, ulp_text, verdict, verdict_line, where
+from ..twice.report import rows, to_dict, verdict, verdict_line, where
 from ..twice.resume import Resumed
 from .output import emit, table
 

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from ..errors import RepeatError
 from ..request.table import NUMBER, Table, TableError, Types, refused_as
+from .cause_report import ulp_text
 from .records import ProgramLine, Stream
-from .report import ulp_text
 
 MOST_MODELS = 8
 """Of one process, as in ``in_image.twice.batch_calls``."""

@@ -34,6 +34,8 @@ from .races import Input, is_handed, is_torn, races
 from .records import Operation, ProgramLine, Stream
 
 Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow", "source"]
+COMPUTED = ("operation", "uninitialised", "race")
+"""Kinds of what an operation did by itself."""
 _SHAPE = re.compile(r"([a-z0-9]+)\[([0-9, ]*)\] \S+")
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 MOST_VALUES = 8 << 20
@@ -83,6 +85,16 @@ class Cause:
     """The experiments that were made."""
     made_at: ProgramLine | None = None
     """Of a draw in a constructor, the line that made the object first."""
+
+    @property
+    def came_in(self) -> bool:
+        """Whether a candidate is proven to have given the value: the operation is only where it went."""
+        return self.proven and bool(self.candidates) and self.kind not in COMPUTED
+
+    @property
+    def line(self) -> ProgramLine:
+        """The line to name first."""
+        return self.candidates[0].place if self.came_in else self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +329,7 @@ def _cause(
     stream: Stream, candidates: Sequence[Candidate], finding: _Finding, streams: Sequence[Stream]
 ) -> Cause:
     operation = stream.operations[finding.at]
-    computed = finding.kind in ("operation", "uninitialised", "race")
+    computed = finding.kind in COMPUTED
     hints = [] if computed else hints_near(stream, operation.place, streams)
     order = False
     taken = taken_before(candidates, stream, operation)
@@ -396,7 +408,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
         remedy=(of_source(best[0].kind, best[0].name) if proven else None) or known_causes.OUTSIDE,
         proven=proven,
         candidates=tuple(best[:MOST_CANDIDATES]),
-        told="no operation of torch differed" + ("" if len(best) == 1 else "; one of these may be the cause"),
+        told="no operation of torch differed",
     )
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..selftest.pages import template
+from .cause_report import ulp_text
 from .first_difference import TimelineRow
 from .recorded_run import Comparison
 from .records import ProgramLine
-from .report import counted, left_out, rows, timelines, ulp_text, verdict, verdict_line
+from .report import counted, left_out, rows, timelines, verdict, verdict_line
 
 MOST_ROWS = 400
 """Moments of a process that are shown: those around the first that parted, where there are more."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from ..selftest.distance import ENDLESS
-from .causes import Cause, Trial
+from .cause_report import cause_json, cause_rows, listed
 from .first_difference import EndDifference, Parting, TimelineRow, pairs, status_text, timeline
-from .known_causes import RANDOM
-from .line_experiments import DECISION, HANDED, LINE
 from .ranks import same_draws
 from .recorded_run import Comparison
 from .recorder_cost import RecorderCost, measured
@@ -90,7 +87,7 @@ def where(parting: Parting) -> str:
     equal = list(dict.fromkeys(parting.equal))
     if equal:
         it = "it" if len(parting.names) < 2 else "them"
-        text += f"; {_listed(equal)} before {it} {'was' if len(equal) == 1 else 'were'} equal"
+        text += f"; {listed(equal)} before {it} {'was' if len(equal) == 1 else 'were'} equal"
     return text
 
 
@@ -107,18 +104,13 @@ def _what(parting: Parting) -> str:
     return parting.part
 
 
-def _listed(words: list[str]) -> str:
-    shown = words[:6] + (["more"] if len(words) > 6 else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
-
-
 def rows(found: Comparison) -> list[tuple[str, str]]:
     """Return the lines of the report below the verdict: heading and text."""
     lines: list[tuple[str, str]] = []
     if found.varied:
         lines.append(("varied", f"{VARIATIONS[found.varied][0]}, in one run; the others were equal"))
     if found.cause is not None:
-        lines += list(_cause_rows(found.cause))
+        lines += list(cause_rows(found.cause))
     elif found.stopped:
         lines.append(("cause", f"not known: {found.stopped} while the program ran with a trace"))
     elif found.traced:
@@ -160,73 +152,6 @@ def _draws(found: Comparison) -> bool:
     return found.parting is not None and bool(found.parting.generator) and of_data
 
 
-def _cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
-    where = f"{cause.place}" + (f": `{cause.place.text}`" if cause.place.text else "")
-    if cause.made_at is not None:
-        where += f", for {cause.made_at}: `{cause.made_at.text}`"
-    if cause.kind == "source":
-        yield "from outside" if cause.proven else "not proven", cause.told
-    else:
-        label = {
-            "operation": "first operation",
-            "uninitialised": "first operation",
-            "random": "first draw",
-            "race": "race of threads" if cause.proven else "may be a race",
-            "outside": "value from outside",
-            "flow": "other path",
-        }[cause.kind]
-        direction = " in the backward pass" if cause.backward else ""
-        module = f" of `{cause.module}`" if cause.module else ""
-        who = f" on {cause.stream}" if cause.stream else ""
-        thread = f" in thread {cause.thread}" if cause.thread else ""
-        yield label, f"{cause.operation}{direction}{module}{who}{thread}, {where}"
-        yield "", cause.told + (f"; {ulp_text(cause.ulp)} at most" if cause.ulp is not None else "")
-    for candidate in cause.candidates:
-        there = f"at {candidate.place}: `{candidate.place.text}`"
-        if candidate.kind == "hint":
-            yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
-        elif candidate.kind == DECISION:
-            yield "other path", f"the runs went on in another way {there}, by {candidate.name}"
-        elif candidate.kind == HANDED:
-            heading = "changes meanwhile" if cause.proven else "candidate"
-            yield heading, f"{candidate.name} is another when another thread takes it, {there}"
-        elif candidate.kind == LINE:
-            values = f" was {candidate.values[0]} and {candidate.values[1]}" if any(candidate.values) else ""
-            told = f"{candidate.name}{values}" if candidate.name else "the runs went on in another way"
-            yield (
-                "first line" if cause.proven else "candidate",
-                f"{told} after {candidate.place}: `{candidate.place.text}`",
-            )
-        else:
-            yield (
-                "from outside" if cause.proven else "candidate",
-                f"{candidate.name} gave {candidate.values[0]} and {candidate.values[1]} {there}",
-            )
-    proof = [each for each in cause.trials if each.repeats]
-    proof = proof or [each for each in cause.trials if each.left][-1:]
-    for trial in cause.trials:
-        proven = cause.proven and trial in proof
-        yield "experiment", f"with {trial.what}, {_outcome(trial, proven=proven)}"
-    if not cause.proven and (cause.candidates or cause.kind == "race" or cause.remedy is RANDOM):
-        return  # what may be it has neither
-    yield "why", f"{cause.remedy.why} ({cause.remedy.source})"
-    if cause.kind == "operation" and not cause.deterministic:
-        yield "", "deterministic algorithms were turned off when it ran"
-    yield "remedy", cause.remedy.remedy
-
-
-def _outcome(trial: Trial, *, proven: bool) -> str:
-    """Say what came of an experiment."""
-    told = ": this is proven" if proven else ", but nothing is proven" if trial.repeats else ""
-    if not trial.repeats and not trial.left:
-        return "it parts still"
-    if trial.left:
-        return f"the rest repeats; what differs still is {_listed(list(trial.left))}{told}"
-    if trial.equal[1]:
-        return f"{trial.equal[0]} of {trial.equal[1]} runs are equal, as no two are without it{told}"
-    return f"it repeats{told}"
-
-
 def _not_caught(found: Comparison) -> str:
     pairs_made = _number(found.traced, "pair")
     if found.recurred:
@@ -235,13 +160,6 @@ def _not_caught(found: Comparison) -> str:
         f"seen once, not caught again: {pairs_made} of runs with a trace did not part there;"
         " run it again, or with --times 5"
     )
-
-
-def ulp_text(distance: int | None) -> str:
-    """Return a distance for a reader."""
-    if distance is None:
-        return ""
-    return "infinite (one is a number, the other NaN)" if distance >= ENDLESS else f"{distance} ULP"
 
 
 def notes(found: Comparison) -> list[str]:
@@ -361,7 +279,7 @@ def to_dict(found: Comparison) -> dict[str, Any]:
         "runs": len(found.runs),
         "compared": counted(found),
         "parting": _parting_json(found.parting, found.other),
-        "cause": _cause_json(found.cause),
+        "cause": cause_json(found.cause),
         "traced": found.traced,
         "ends": [_end_json(end) for end in found.ends],
         "notes": notes(found),
@@ -392,36 +310,6 @@ def _parting_json(parting: Parting | None, other: int) -> dict[str, Any] | None:
         "reordered": parting.reordered,
         "equal_before": list(parting.equal),
         "told": parting.told,
-    }
-
-
-def _cause_json(cause: Cause | None) -> dict[str, Any] | None:
-    if cause is None:
-        return None
-    return {
-        "kind": cause.kind,
-        "operation": cause.operation,
-        "file": cause.place.file,
-        "line": cause.place.line,
-        "text": cause.place.text,
-        "made_at": str(cause.made_at or ""),
-        "module": cause.module,
-        "process": cause.stream,
-        "backward": cause.backward,
-        "ulp": cause.ulp,
-        "told": cause.told,
-        "proven": cause.proven,
-        "experiments": [
-            {"with": each.what, "repeats": each.repeats, "differs_still": list(each.left)}
-            for each in cause.trials
-        ],
-        "why": cause.remedy.why if cause.proven else "",
-        "remedy": cause.remedy.remedy if cause.proven else "",
-        "source": cause.remedy.source if cause.proven else "",
-        "from_outside": [
-            {"name": c.name, "file": c.place.file, "line": c.place.line, "values": list(c.values)}
-            for c in cause.candidates
-        ],
     }
 
 
