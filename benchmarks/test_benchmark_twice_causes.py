@@ -60,8 +60,8 @@ def score(found: Comparison, right: set[tuple[str, int]]) -> str:
     """Return ``first``, ``listed``, ``wrong``, ``not known``, or that the program did not differ.
 
     With the line at which a time decides that of the clock counts, with one that takes the order of a set the
-    next one, which makes the set, and with one of a constructor that draws the one that makes the object: the
-    report tells both.
+    next one, which makes the set, with one of a constructor that draws the one that makes the object, and
+    with one that takes a default for a seed the one that gave none: the report tells both.
     """
     if verdict(found) != "parts":
         return f"did not differ: {verdict(found)}"
@@ -69,7 +69,7 @@ def score(found: Comparison, right: set[tuple[str, int]]) -> str:
         return "not known"
     cause = found.cause
     at = [cause.place, *([cause.made_at] if cause.made_at is not None else [])]
-    given = [each.place for each in cause.candidates]
+    given = [at for each in cause.candidates for at in (each.place, each.made_for) if at is not None]
     told = [*given, *at] if cause.came_in else [*at, *given]  # as the report has them
     places = [(Path(each.file).name, each.line) for each in told]
     if (

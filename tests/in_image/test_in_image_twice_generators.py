@@ -24,6 +24,13 @@ make(5)
 Game()  # none given
 Game(seed=7)
 random.Random()  # none given
+
+def pick(rng=None):
+    rng = rng or random.Random()  # none given, a default
+    return rng.random()
+
+pick()  # gave none
+pick(random.Random(1))
 random.seed(3)
 """
 
@@ -46,7 +53,15 @@ def test_the_line_that_gives_no_seed_is_told(tmp_path: Path) -> None:
     # The one in the constructor is seeded again at once.
     expected = {number for number, line in enumerate(lines, 1) if "none given" in line}
     assert told == expected | {1 + lines.index("        self.rng = random.Random()")}
+    defaults = {(each["place"][1], each["for"][1]) for each in seeds if each["for"][0]}
+    assert defaults == {
+        (
+            1 + lines.index(next(line for line in lines if "a default" in line)),
+            1 + lines.index("pick()  # gave none"),
+        )
+    }
     assert {each["place"][1] for each in seeds} - told == {
         1 + lines.index("    return random.Random(seed)"),
         1 + lines.index("        self.rng.seed(seed)"),
+        1 + lines.index("pick(random.Random(1))"),
     }

@@ -56,6 +56,8 @@ def _operation_rows(cause: Cause) -> Iterator[tuple[str, str]]:
 def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     for candidate in cause.candidates:
         there = f"at {candidate.place}: `{candidate.place.text}`"
+        if candidate.made_for is not None:
+            there += f", as {candidate.made_for} gave none: `{candidate.made_for.text}`"
         if candidate.kind == "hint":
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:
@@ -128,7 +130,13 @@ def cause_json(cause: Cause | None) -> dict[str, Any] | None:
         "remedy": cause.remedy.remedy if cause.proven else "",
         "source": cause.remedy.source if cause.proven else "",
         "from_outside": [
-            {"name": c.name, "file": c.place.file, "line": c.place.line, "values": list(c.values)}
+            {
+                "name": c.name,
+                "file": c.place.file,
+                "line": c.place.line,
+                "made_for": str(c.made_for or ""),
+                "values": list(c.values),
+            }
             for c in cause.candidates
         ],
     }

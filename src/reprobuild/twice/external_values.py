@@ -55,6 +55,8 @@ class Candidate:
     """Which process; -1: it was read from the program's text."""
     reordered: bool = False
     """Whether both runs took the same values at that line, in another order."""
+    made_for: ProgramLine | None = None
+    """The line that gave None to the function which takes this value as a default."""
 
 
 def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
@@ -83,7 +85,14 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
                     found.setdefault(
                         key,
                         Candidate(
-                            x.kind, x.name, x.place, (x.shown, y.shown), at, id(a), order[0] == order[1]
+                            x.kind,
+                            x.name,
+                            x.place,
+                            (x.shown, y.shown),
+                            at,
+                            id(a),
+                            order[0] == order[1],
+                            x.made_for,
                         ),
                     )
                     break

@@ -114,6 +114,8 @@ class Source:
     value: str
     shown: str
     place: ProgramLine
+    made_for: ProgramLine | None = None
+    """The line that gave None to the function which takes this value as a default."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -182,7 +184,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
             *("shapes", "empty", "handed"),
         )
     ),
-    "source": frozenset(("k", "kind", "name", "value", "shown", "place")),
+    "source": frozenset(("k", "kind", "name", "value", "shown", "place", "for")),
     "hint": frozenset(("k", "what", "place")),
     "batch": frozenset(
         (
@@ -352,7 +354,8 @@ def _traced(
                 fields.digest(record["value"]),
                 fields.text(record["shown"]),
             )
-            stream.sources.append(Source(*texts, _place(record["place"])))
+            gave = _place(record["for"])
+            stream.sources.append(Source(*texts, _place(record["place"]), gave if gave.file else None))
 
 
 def _moment(record: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], stream: Stream) -> Moment:

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import hints
 from .libraries import PINNED, seeded_with
+from .missing_seeds import takes_none
 from .places import inside, is_users, text
 from .watching import Watcher
 
@@ -118,7 +119,7 @@ def _of_system(sources: Any, name: str, inner: Callable[..., Any], own: str) -> 
         line = text((frame.f_code.co_filename, frame.f_lineno or 0, ""))
         with sources.told_where_left_out(frame):
             # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
-            if sources.at or not _SEEDED_STATE.search(line):
+            if sources.at or not _SEEDED_STATE.search(line) or takes_none(frame, "RandomState"):
                 result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
                 sources.note("entropy", label + library, result)
         return result

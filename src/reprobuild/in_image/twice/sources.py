@@ -40,6 +40,11 @@ MACHINE = tuple(f"/proc/{name}" for name in ("meminfo", "loadavg", "stat", "upti
 MOST = 20_000
 """Records of one kind in a process."""
 
+MAY_SEED = ("seed", "draw", "entropy", "clock")
+"""Kinds of values that programs take in the place of a seed that they were not given."""
+NOBODY = "", 0, ""
+"""In the place of a line: there is none."""
+
 CLOCKS = (
     *("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns"),
     *(
@@ -64,6 +69,8 @@ class Sources:
         """The last call of the system's generator, which may draw several times."""
         self.at: tuple[str, int, str] | None = None
         """The line to tell, where that is not the one that calls now."""
+        self._gave_none: dict[tuple[str, int, str], tuple[str, int, str]] = {}
+        """By a line that takes a default for None, the one that first gave it None."""
 
     def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:
         """Record a value that came from outside, at the program's line that is calling; return the value."""
@@ -76,6 +83,7 @@ class Sources:
             if place[0]:
                 self._counts[kind] = count + 1
                 shown = repr(value)
+                gave = self._who_gave_none(place) if kind in MAY_SEED else NOBODY
                 self.write(
                     {
                         "k": "source",
@@ -84,11 +92,17 @@ class Sources:
                         "value": hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()[:32],
                         "shown": shown[:60],
                         "place": [*place, text(place)],
+                        "for": [*gave, text(gave) if gave[0] else ""],
                     }
                 )
         finally:
             self._busy = False
         return value
+
+    def _who_gave_none(self, place: tuple[str, int, str]) -> tuple[str, int, str]:
+        if place not in self._gave_none:
+            self._gave_none[place] = missing_seeds.defaulted_at(place) or NOBODY
+        return self._gave_none[place]
 
     @contextmanager
     def told_where_left_out(self, frame: Any) -> Iterator[None]:
@@ -140,6 +154,7 @@ class Sources:
                     "value": value,
                     "shown": value,
                     "place": [path[-300:], number, "", line],
+                    "for": [*NOBODY, ""],
                 }
             )
 
