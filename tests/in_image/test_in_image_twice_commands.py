@@ -182,3 +182,9 @@ false || echo "status $?" >> told
     assert told[0][-1] == "status 1"
     assert told[0][:2] != told[1][:2]
     assert told[1] == ["0.3", "0.2", "0.1", "group 0.2", "group 0.1", "status 1"]
+
+
+def test_a_pipe_is_no_script(tmp_path: Path) -> None:
+    pipe = tmp_path / "run.sh"
+    os.mkfifo(pipe)
+    assert drawn_in(str(pipe)) == []  # to open it would wait for whoever writes to it

@@ -54,11 +54,10 @@ def test_the_line_that_gives_no_seed_is_told(tmp_path: Path) -> None:
     expected = {number for number, line in enumerate(lines, 1) if "none given" in line}
     assert told == expected | {1 + lines.index("        self.rng = random.Random()")}
     defaults = {(each["place"][1], each["for"][1]) for each in seeds if each["for"][0]}
+    default = next(number for number, line in enumerate(lines, 1) if "a default" in line)
     assert defaults == {
-        (
-            1 + lines.index(next(line for line in lines if "a default" in line)),
-            1 + lines.index("pick()  # gave none"),
-        )
+        (default, 1 + lines.index("pick()  # gave none")),
+        (1 + lines.index("        self.rng = random.Random()"), 1 + lines.index("Game()  # none given")),
     }
     assert {each["place"][1] for each in seeds} - told == {
         1 + lines.index("    return random.Random(seed)"),

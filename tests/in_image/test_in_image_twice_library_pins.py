@@ -26,8 +26,12 @@ class Connection:
     def __init__(self, kept: list[str]) -> None:
         self.kept = kept
 
-    def execute(self, statement: str, *_: Any) -> None:
+    def execute(self, statement: str, *_: Any) -> Any:
         self.kept.append(statement)
+        return self
+
+    def fetchall(self) -> list[Any]:
+        return []
 
     sql = query = execute
 

@@ -44,6 +44,13 @@ def first(rng=None):
 def handed(size, *sizes, **options):
     return guarded(size, **options)
 
+class Env:
+    def reset(self, seed=None, options=None):
+        return default_rng(seed)
+
+def wrapped(env, *, seed=None, options=None):
+    return env.reset(seed=seed, options=options)
+
 def other_default(rng=None):
     if rng is None:
         rng = 3
@@ -92,6 +99,8 @@ def called(call: str, tmp_path: Path) -> list[Any]:
         ("plain()", None),
         ("default_rng(None)", None),
         ("(lambda seed: Game(1, seed))(None)", 0),
+        ("wrapped(Env())", 0),
+        ("wrapped(Env(), seed=3)", None),
     ],
 )
 def test_the_caller_that_gives_no_seed_is_told(call: str, line: int | None, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reprobuild.in_image.twice import measured, printed
-from reprobuild.in_image.twice.measured import Float
+from reprobuild.in_image.twice.measured import Float, Int
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.report import verdict
 from support.twice import compared
@@ -65,6 +65,14 @@ def test_nothing_is_marked_where_it_might_be_another_number(line: printed._Line)
 def test_a_long_number_may_have_gone_into_a_file(line: printed._Line) -> None:
     assert len(f"{Float(0.12345)}") == 7
     assert put(line, f"acc 0.26 took {LASTED:.2f} s\n") == [("printed", "acc 0.26 took <0.25> s")]
+
+
+def test_the_thousandths_of_a_time_of_day_are_a_part_of_it(line: printed._Line) -> None:
+    written = put(line, f"12:30:05.{Int(682):03d} at {LASTED:.2f}\n")
+    assert written == [("printed", "12:30:05.682 at <0.25>")]
+    measured.sites.clear()
+    f"{Int(68):d}"
+    assert put(line, f"took {LASTED:.2f}\n") == []
 
 
 PROGRAM = """

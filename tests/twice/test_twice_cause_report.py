@@ -44,6 +44,14 @@ def test_of_a_default_for_a_seed_who_gave_none_is_told_beside() -> None:
     assert told["from_outside"][0]["made_for"] == "/code/train.py:30"
 
 
+def test_of_a_query_who_asks_it_is_told_where_that_is_another_line() -> None:
+    tied = replace(CLOCK, kind="hint", name="rows", made_for=at(30, "con.execute(query)"))
+    text = next(cause_rows(replace(CAUSE, candidates=(tied,))))[1]
+    assert text.endswith(", asked at /code/train.py:30: `con.execute(query)`")
+    alone = replace(tied, made_for=tied.place)
+    assert "asked at" not in next(cause_rows(replace(CAUSE, candidates=(alone,))))[1]
+
+
 def test_what_only_differed_comes_after_the_operation() -> None:
     doubtful = replace(CAUSE, proven=False)
     assert [heading for heading, _ in cause_rows(doubtful)] == ["first draw", "", "candidate"]

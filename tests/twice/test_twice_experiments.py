@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from reprobuild.in_image.twice import hints
+from reprobuild.in_image.twice import hints, library_hints
 from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Trial
 from reprobuild.twice.experiments import confirmed
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.records import ProgramLine
-from reprobuild.twice.suspects import EACH_DRAW, Suspect, suspects
+from reprobuild.twice.suspects import DUCKDB, EACH_DRAW, Suspect, suspects
 from support.supposed import CLOCKS, DRAW, UUID, candidate, supposed
 
 
@@ -30,6 +30,9 @@ class Runs:
     each_draw: bool = False
     """Whether it repeats only where a generator is seeded before each draw."""
 
+    of_duckdb: bool = False
+    """Whether it repeats with one thread of DuckDB's."""
+
     unsure: list[tuple[Candidate, ...]] = field(default_factory=list)
     """What was tried that may be only printed."""
 
@@ -41,6 +44,8 @@ class Runs:
         repeats = lines >= self.needed
         if suspect.pins == (("draw", 0, ""),):
             repeats = self.drawn
+        elif suspect.pins == (DUCKDB,):
+            repeats = self.of_duckdb
         elif ("all of numpy.random", 0, "") in suspect.pins:
             repeats = self.at_start
         elif self.each_draw:
@@ -90,6 +95,20 @@ def test_both_ends_of_a_duration_are_frozen_together() -> None:
     found = confirmed(supposed(elsewhere, *CLOCKS), Runs({7, 8}), 4)
     assert (found.proven, found.candidates) == (True, CLOCKS)
     assert [trial.repeats for trial in found.trials] == [True, False, True, False, False]
+
+
+@pytest.mark.parametrize(("needed", "lines"), [({0}, [5, 3]), ({9}, [3]), ({10}, [5])])
+def test_of_the_queries_of_several_lines_those_of_one_are_tried_alone(
+    needed: set[int], lines: list[int]
+) -> None:
+    tied = [
+        replace(candidate("hint", library_hints.TIED, at), made_for=ProgramLine("train.py", by, "main", ""))
+        for at, by in ((3, 9), (5, 10))
+    ]
+    runs = Runs(needed)
+    runs.of_duckdb = True
+    found = confirmed(supposed(*tied), runs, 4)
+    assert (found.proven, [each.place.line for each in found.candidates]) == (True, lines)
 
 
 def test_the_remedy_is_of_what_drew() -> None:

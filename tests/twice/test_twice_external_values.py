@@ -181,8 +181,8 @@ def test_generators_that_threads_make_in_another_order_are_no_draws_out_of_turn(
 
 
 def test_of_other_processes_the_hints_count_that_few_programs_have() -> None:
-    common, clock = ("the order of a set", at(5)), ("the clock of a database", at(8))
-    own = replace(stream(), hints=[("the order of a set", at(3))])
+    common, clock = ("the order of a set", at(5), None), ("the clock of a database", at(8), at(9))
+    own = replace(stream(), hints=[("the order of a set", at(3), None)])
     other = replace(stream(), hints=[common, clock])
     assert [(each.name, each.place.line) for each in hints_near(own, at(2), [own, other])] == [
         ("the clock of a database", 8),

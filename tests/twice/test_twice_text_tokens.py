@@ -30,6 +30,23 @@ def test_a_drawn_name_may_be_of_several_words() -> None:
     assert general("sly-owl-3 of sly-owl-35", evidence) == "<drawn name 0> of sly-owl-35"
 
 
+def test_a_temporary_name_may_begin_with_digits_behind_a_process_number() -> None:
+    evidence = Evidence(names={"process numbers": ("1234",), "temporary names": ("91kj6ka5", "5e8_abcd")})
+    told = "/tmp/psi.<process numbers 0>.<temporary name 0>"
+    assert general("/tmp/psi.1234.91kj6ka5", evidence) == told
+    assert general("/tmp/psi.1234.5e8_abcd", evidence) == told.replace("name 0", "name 1")
+    assert general("1234.91kj6ka6 1234.91", evidence) == "1234.91kj6ka6 1234.91"
+
+
+def test_a_uuid_may_stand_behind_a_name_with_underscores() -> None:
+    evidence = Evidence(names={"uuids": ("a7bc8fe5-439d-4f17-aff8-ab0fb3736cfe",)})
+    assert general("logs/CartPole-v1_1_a7bc8fe5-439d-4f17-aff8-ab0fb3736cfe/x", evidence) == (
+        "logs/CartPole-v1_1_<uuid 0>/x"
+    )
+    other = "run_a7bc8fe5-439d-4f17-aff8-ab0fb3736cf0"
+    assert general(other, evidence) != general(other.replace("cf0", "cf1"), evidence)
+
+
 def test_a_drawn_name_may_have_few_digits() -> None:
     evidence = Evidence(names={"drawn names": ("d1ce",)})
     assert general("run T1-d1ce, T1-d1ces, dice", evidence) == "run T1-<drawn name 0>, T1-d1ces, dice"

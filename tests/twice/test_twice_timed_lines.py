@@ -55,6 +55,17 @@ def test_lines_that_time_chooses_are_no_result() -> None:
     assert (number, [each.kind for each in found]) == (None, [TIMED])
 
 
+@pytest.mark.parametrize(("many", "result"), [(4, False), (2, True)])
+def test_the_first_lines_that_a_log_is_kept_of_tell_which_numbers_are_measured(
+    many: int, result: bool
+) -> None:
+    most, some = faster()
+    few = dict([*most.evidence.messages.items()][:many])
+    kept = FasterRun(most.times, most.texts, Evidence(began=NOON, ended=NOON + 60, messages=few))
+    left = without_timed(ONE, OTHER, [some, kept], WHERE)
+    assert (left[0] == ONE[0]) is result
+
+
 def test_one_run_may_have_ended_before_the_first() -> None:
     _, _, timed = without_timed(ONE, (["begin", "loss 0.5"], Evidence()), faster(), WHERE)
     assert timed == [(ONE[0][1], "")]

@@ -57,7 +57,10 @@ def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     for candidate in cause.candidates:
         there = f"at {candidate.place}: `{candidate.place.text}`"
         if candidate.made_for is not None:
-            there += f", as {candidate.made_for} gave none: `{candidate.made_for.text}`"
+            asked = candidate.kind == "hint"
+            if not asked or candidate.made_for != candidate.place:
+                way = f"asked at {candidate.made_for}" if asked else f"as {candidate.made_for} gave none"
+                there += f", {way}: `{candidate.made_for.text}`"
         if candidate.kind == "hint":
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:

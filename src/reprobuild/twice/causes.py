@@ -23,6 +23,7 @@ from .external_values import (
     is_written,
     names_listed,
     nearest,
+    of_hint,
     seeded_by,
     taken_before,
     taken_inside,
@@ -383,7 +384,7 @@ def _cause(
 
 
 def _hints_of(streams: Sequence[Stream]) -> list[Candidate]:
-    found = [Candidate("hint", what, at, ("", ""), 0, -1) for stream in streams for what, at in stream.hints]
+    found = [of_hint(*hint) for stream in streams for hint in stream.hints]
     return list(dict.fromkeys(found))
 
 

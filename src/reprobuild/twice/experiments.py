@@ -15,6 +15,7 @@ from .causes import Cause, Trial
 from .external_values import Candidate, is_seed
 from .suspects import (
     DRAWS,
+    DUCKDB,
     EACH_DRAW,
     GENERATORS,
     SEEDED,
@@ -23,6 +24,7 @@ from .suspects import (
     is_seldom,
     of_clocks,
     of_draws,
+    of_query,
     suspects,
 )
 
@@ -118,6 +120,8 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
 
     Where it is not enough that the generators are seeded at the start, threads share one.
     """
+    if suspect.pins == (DUCKDB,):
+        return _one_query(suspect, laboratory, trials)
     each_time = EACH_DRAW in (kind for kind, *_ in suspect.pins)
     if suspect.pins != (DRAWS,) and not each_time:
         return suspect
@@ -139,6 +143,23 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
     shared = at_start is not None and not at_start.repeats and all(map(_is_modules, left))
     of_one = known_causes.of_source(left[0].kind, left[0].name) or known_causes.SOURCES["draw"]
     return replace(suspect, remedy=known_causes.SHARED_GENERATOR if shared else of_one)
+
+
+def _one_query(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect:
+    """Return the queries of the one line that have to be answered in one thread, or all of several lines.
+
+    Of several the last comes first: that an earlier one leaves its rows in no order is nothing by itself.
+    """
+    asked = dict.fromkeys(each.made_for for each in suspect.candidates if each.made_for is not None)
+    for place in list(asked)[:MOST_ALONE] if len(asked) > 1 else ():
+        one = of_query(place, tuple(each for each in suspect.candidates if each.made_for == place))
+        trial = laboratory.tried(one)
+        if trial is not None:
+            trials.append(trial)
+        if trial is not None and trial.repeats:
+            return one
+    last_first = sorted(suspect.candidates, key=lambda each: each.made_for.line if each.made_for else 0)[::-1]
+    return replace(suspect, candidates=tuple(last_first) if len(asked) > 1 else suspect.candidates)
 
 
 def _is_modules(candidate: Candidate) -> bool:

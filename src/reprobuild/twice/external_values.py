@@ -56,7 +56,7 @@ class Candidate:
     reordered: bool = False
     """Whether both runs took the same values at that line, in another order."""
     made_for: ProgramLine | None = None
-    """The line that gave None to the function which takes this value as a default."""
+    """The line that gave None to the function which takes this value as a default; of a query who asks it."""
 
 
 def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
@@ -245,6 +245,11 @@ def is_seed(candidate: Candidate) -> bool:
     return candidate.kind == "seed" or candidate.name.endswith(_SEED)
 
 
+def of_hint(what: str, at: ProgramLine, asked_by: ProgramLine | None = None) -> Candidate:
+    """Return a line of the program's text that may be it as a candidate."""
+    return Candidate("hint", what, at, ("", ""), 0, -1, made_for=asked_by)
+
+
 def hints_near(stream: Stream, place: ProgramLine, streams: Sequence[Stream]) -> list[Candidate]:
     """Return what the program's text says that may be it, the lines near a place first.
 
@@ -252,10 +257,10 @@ def hints_near(stream: Stream, place: ProgramLine, streams: Sequence[Stream]) ->
     may be what this one computes with.
     """
     found = [
-        Candidate("hint", what, at, ("", ""), 0, -1)
+        of_hint(*hint)
         for each in (stream, *streams)
-        for what, at in each.hints
-        if each is stream or known_causes.of_hint(what) in known_causes.SPECIAL
+        for hint in each.hints
+        if each is stream or known_causes.of_hint(hint[0]) in known_causes.SPECIAL
     ]
     found.sort(
         key=lambda hint: (

@@ -20,15 +20,15 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from ..host.zip_directory import hold_whole, open_zip
 from . import png_chunks
 from .event_files import bounded, float32
 from .evidence import EXACT, Evidence
+from .measured_words import SPANS, measured_words
 from .pickle_structure import OBJECTS, Pickle, array_behind, date_of
 from .text_tokens import digits
 
@@ -64,49 +64,18 @@ _FAULTS = (
 def value_lines(content: bytes, evidence: Evidence) -> tuple[str, ...] | None:
     """Return what a file of bytes holds; None: it has too much, or is damaged."""
     try:
-        return bounded(_Reader(evidence).lines(content, "", 0), "lines", MOST_LINES)
+        words = measured_words(evidence, has_spans=any(kind in content for kind in SPANS))
+        return bounded(_Reader(words).lines(content, "", 0), "lines", MOST_LINES)
     except _FAULTS:
         return None
 
 
 @dataclass
 class _Reader:
-    evidence: Evidence
+    words: Mapping[bytes, str]
+    """The bytes of each measured number, with how it is written."""
     left: int = MOST_BYTES
     """Bytes that may still be unpacked."""
-    words: dict[bytes, str] = field(default_factory=dict)
-    """The bytes of each measured number, with how it is written."""
-
-    def __post_init__(self) -> None:
-        for item in self.evidence.items:
-            value = item.value
-            if item.site[0] == "moment":
-                self._add_moment(float(value))
-            if isinstance(value, str) or digits(repr(value)) < EXACT:
-                continue
-            self.words.setdefault(struct.pack("<d", value), f"double {value!r}")
-            self.words.setdefault(struct.pack(">d", value), f"reversed double {value!r}")
-            if value.is_integer() and abs(value) < 1 << 53:
-                self.words.setdefault(struct.pack("<q", int(value)), f"whole {int(value)}")
-        for number in (
-            *self.evidence.names.get("process numbers", ()),
-            *self.evidence.names.get("ports", ()),
-        ):
-            if number.isdecimal() and 999 < int(number) < 1 << 31:
-                self.words.setdefault(struct.pack("<q", int(number)), f"whole {number}")
-
-    def _add_moment(self, seconds: float) -> None:
-        """Add what a date that the program asked for is pickled as."""
-        for zone in self.evidence.zones:
-            micro = round((seconds + zone) * 1e6)
-            if 0 <= micro < _LATEST:
-                moment = datetime(1970, 1, 1) + timedelta(microseconds=micro)  # noqa: DTZ001 -- as it is pickled
-                state = moment.__reduce__()[1][0]
-                if isinstance(state, bytes):
-                    told = f"moment {date_of(state)}"
-                    self.words.setdefault(state, told)
-                    for unit, name in ((1, "micro"), (1000, "nano")):  # as NumPy and pandas have it
-                        self.words.setdefault(struct.pack("<q", unit * micro), f"{told} in {name}seconds")
 
     def lines(self, data: bytes, name: str, depth: int) -> Iterator[str]:
         """Yield the lines of something that is called ``name``."""
@@ -348,7 +317,6 @@ class _Reader:
 
 
 _CENTURY = 7  # the first byte of a year from 1792 to 2047
-_LATEST = 4e15  # microseconds since 1970, in the year 2096
 _NO_DIGITS = str.maketrans("0123456789", "ghijklmnop")
 _BY_NAME = ("GET", "PUT", "GLOBAL", "INST", "PERSID", "EXT1", "EXT2", "EXT4", "PROTO")
 """How the opcodes of pickles end that give no value."""

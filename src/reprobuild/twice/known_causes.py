@@ -180,12 +180,17 @@ SQL_CLOCK = Remedy(
     "hand in a fixed time as a parameter, in place of 'now' and CURRENT_TIMESTAMP",
     "SQLite's documentation of date and time functions",
 )
+SQL_DRAW = Remedy(
+    "a database draws from a generator of its own, which Python's seeds do not reach",
+    "order by a hash of a key, or hand in drawn numbers; DuckDB: SELECT setseed(…), and SET threads = 1",
+    "DuckDB's documentation of setseed, SQLite's of random()",
+)
 COMPILED_DRAW = Remedy(
     "compiled code draws from a generator of Numba's own, which numpy.random.seed outside does not seed",
     "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
     "Numba's documentation of random numbers",
 )
-SPECIAL = (QUERY, TIES, SQL_CLOCK, COMPILED_DRAW)
+SPECIAL = (QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW)
 """Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
@@ -357,6 +362,7 @@ _HINTS = {
     "a set of which the order counts": SET,
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "the clock of a database": SQL_CLOCK,
+    "what a database draws": SQL_DRAW,
     "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
     "what comes first from others that put something in": FIRST,

@@ -131,8 +131,10 @@ class Stream:
     moments: list[Moment] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
-    hints: list[tuple[str, ProgramLine]] = field(default_factory=list)
-    """Lines that may give another order or value in each run, by what they walk through or ask for."""
+    hints: list[tuple[str, ProgramLine, ProgramLine | None]] = field(default_factory=list)
+    """Lines that may give another order or value in each run, by what they walk through or ask for; of a
+    query also the line that asks it.
+    """
     batches: list[Mapping[str, Any]] = field(default_factory=list)
     """Models whose rows were tried, as they were recorded."""
     calls: int = 0
@@ -185,7 +187,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
         )
     ),
     "source": frozenset(("k", "kind", "name", "value", "shown", "place", "for")),
-    "hint": frozenset(("k", "what", "place")),
+    "hint": frozenset(("k", "what", "place", "for")),
     "batch": frozenset(
         (
             *("k", "n", "model", "called", "verdict", "rows", "arguments", "ways", "operation", "notes"),
@@ -346,7 +348,9 @@ def _traced(
         case "batch":
             stream.batches.append(record)
         case "hint":
-            stream.hints.append((fields.text(record["what"]), _place(record["place"])))
+            asked_by = _place(record["for"])
+            told = fields.text(record["what"]), _place(record["place"])
+            stream.hints.append((*told, asked_by if asked_by.file else None))
         case _:
             texts = (
                 fields.text(record["kind"]),

@@ -13,6 +13,7 @@ from . import known_causes
 from .causes import Cause
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .known_causes import Remedy
+from .records import ProgramLine
 
 _LINES = (
     "draw",
@@ -44,6 +45,7 @@ DRAWS = ("draw", 0, "")
 EACH_DRAW = "each draw"
 """As in `in_image.twice.pins`."""
 _IN_EACH_THREAD = "all that is drawn seeded, in each thread by itself"
+DUCKDB = ("duckdb", 0, "")
 _DATES = ("dates", 0, "")
 _BACKGROUND = ("background", 0, "")
 _NEWEST = ("newest", 0, "")
@@ -281,6 +283,13 @@ def of_draws(drawn: tuple[Candidate, ...], *, each_time: bool = False) -> Suspec
     return Suspect(what, pins, drawn, known_causes.SOURCES["draw"], faithful=not each_time)
 
 
+def of_query(asked_by: ProgramLine, candidates: tuple[Candidate, ...]) -> Suspect:
+    """Return the queries that one line asks DuckDB."""
+    what = f"one thread of DuckDB's for what {asked_by} asks"
+    remedy = known_causes.of_hint(candidates[0].name)
+    return Suspect(what, (("query", asked_by.line, asked_by.file),), candidates, remedy)
+
+
 ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)
 _OF_HINTS = (
     (known_causes.SET, ADDRESSES.what, "addresses"),
@@ -290,6 +299,7 @@ _OF_HINTS = (
     (known_causes.QUERY, "one thread of DuckDB's", "duckdb"),
     (known_causes.TIES, "one thread of DuckDB's", "duckdb"),
     (known_causes.SQL_CLOCK, "a fixed time in the place of the databases' clock", "sql clock"),
+    (known_causes.SQL_DRAW, "what databases draw from a seed, in one thread", "sql draws"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
     (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),

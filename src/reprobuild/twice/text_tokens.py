@@ -26,8 +26,11 @@ _TEMPORARY = 8
 _NUMBERS = (r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)", r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 """With commas between thousands, and without."""
 _REST = r"|(?P<word>[^\W\d_]+|_)|(?P<space>\s+)|(?P<other>.)"
-_NAME = re.compile(rf"(?<![0-9A-Za-z])(?:{UUID}|[0-9a-f]{{2}}/[0-9a-f]{{6,}}|\w{{6,}})(?![0-9A-Za-z])")
-"""A slash behind two digits: so are folders called after a hash."""
+_NAME = re.compile(
+    rf"(?<![0-9A-Za-z])(?:{UUID}(?![0-9A-Za-z])|\w*?_(?={UUID})"
+    r"|(?:[0-9a-f]{2}/[0-9a-f]{6,}|\w{6,})(?![0-9A-Za-z]))"
+)
+"""A UUID, or what is before one; a slash behind two digits: so are folders called after a hash."""
 _BEFORE = rf"(?P<moment>{MOMENT})|(?P<address>\b0x[0-9a-fA-F]{{6,16}}\b)|(?P<name>{_NAME.pattern})|"
 _PATTERNS = {
     in_table: tuple(
@@ -120,22 +123,34 @@ def tokens(line: str, evidence: Evidence, *, in_table: bool = False) -> list[Tok
                 continue
         key = ""
         if kind == "number":
-            # pandas writes whole numbers so in a column where some are missing.
-            as_whole = text.removesuffix(".0") if len(text) >= _LEAST_AS_FLOAT else text
-            whole = evidence.parts.get(as_whole)
-            number = float(text.replace(",", ""))
-            if whole is not None:
-                kind, key = whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}"
-            elif text in evidence.millionths:
-                kind = key = "time of day"
-            elif text.isdecimal() and (last := _last_digits(text, evidence)):
-                key = f"last {last} digits of the time"
-            elif len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
-                kind = key = "address"
-        written = tuple(item for begin, end, item in spans if begin <= at and match.end() <= end)
+            kind, key, text = _number(text, line[at:], evidence)
+        end = at + len(text)
+        written = tuple(item for first, last, item in spans if first <= at and end <= last)
         found.append(Token(kind, text, key, written))
-        at = match.end()
+        at = end
     return found
+
+
+def _number(text: str, line: str, evidence: Evidence) -> tuple[str, str, str]:
+    """Return kind and key of a number that a line begins with, and how much of it is one."""
+    dot = text.find(".")
+    if dot > 0 and line[len(text) : len(text) + 1].isidentifier():
+        # Of psi.1234.91kj6ka5 the process's number, and not 1234.91.
+        name = _NAME.match(line, dot + 1)
+        text = text[:dot] if name is not None and _known("name", name[0], evidence) is not None else text
+    # pandas writes whole numbers so in a column where some are missing.
+    as_whole = text.removesuffix(".0") if len(text) >= _LEAST_AS_FLOAT else text
+    whole = evidence.parts.get(as_whole)
+    number = float(text.replace(",", ""))
+    if whole is not None:
+        return whole[0].removesuffix("s"), f"{whole[0]} {whole[1]}", text
+    if text in evidence.millionths:
+        return "time of day", "time of day", text
+    if text.isdecimal() and (last := _last_digits(text, evidence)):
+        return "number", f"last {last} digits of the time", text
+    if len(text) >= 10 and any(start <= number < end for start, end in evidence.memory):
+        return "address", "address", text
+    return "number", "", text
 
 
 def _written(text: str, evidence: Evidence) -> bool:

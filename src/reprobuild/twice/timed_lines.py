@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from .evidence import MAYBE, Evidence
 from .faster_clocks import FasterRun
 from .line_numbers import by_shape, shape_of
-from .text_tokens import tokens
+from .text_tokens import Token, tokens
 
 TIMED = "which lines were written as time passed, as runs with faster clocks show"
 OF_LIBRARY = "a line that a library writes if something was fast"
@@ -25,6 +25,8 @@ _OF_LIBRARIES = re.compile(
     r"mtime may not be reliable on this filesystem, falling back to numerical ordering"
 )
 """Such lines as a whole: one with anything else beside is a result."""
+LEAST_KEPT = 3
+"""Lines of a shape that show which of its numbers are measured."""
 Side = tuple[Sequence[str], Evidence]
 """The lines of a run, and what is known of it."""
 
@@ -64,8 +66,25 @@ def _is_timed(shape: str, sides: Sequence[Side], faster: Sequence[FasterRun], wh
     many, known = most.alike(where, shape), fastest.alike(where, shape)
     if not max(len(lines) for lines, _ in sides) < len(many) <= len(known):
         return False
-    meant = {_meaning(line, fastest.evidence) for line in known}
+    measured = _always_measured(known, fastest.evidence)
+    meant = {_meaning(line, fastest.evidence, measured) for line in known}
     return all(_meaning(line, evidence) in meant for lines, evidence in sides for line in lines)
+
+
+def _always_measured(lines: Sequence[str], evidence: Evidence) -> frozenset[int]:
+    """Return which numbers of lines of one shape are measured in each of those that a log was kept of, which
+    are the first and the last of many.
+    """
+    kept = [
+        {at for at, token in enumerate(tokens(line, evidence)) if _is_measured(token)}
+        for line in lines
+        if evidence.written_in(line)
+    ]
+    return frozenset(kept[0].intersection(*kept)) if len(kept) >= LEAST_KEPT else frozenset()
+
+
+def _is_measured(token: Token) -> bool:
+    return any(not item.site[0].startswith(MAYBE) for item in token.written)
 
 
 def _has_drawn(line: str, evidence: Evidence) -> bool:
@@ -73,10 +92,15 @@ def _has_drawn(line: str, evidence: Evidence) -> bool:
     return any(token.kind == "drawn name" for token in tokens(line, evidence))
 
 
-def _meaning(line: str, evidence: Evidence) -> str:
-    """Return a line without what its run knows to be measured or drawn."""
-    found = []
-    for token in tokens(line, evidence):
-        measured = any(not item.site[0].startswith(MAYBE) for item in token.written)
-        found.append("<measured>" if measured else f"<{token.key}>" if token.key else token.text)
-    return "".join(found)
+def _meaning(line: str, evidence: Evidence, measured: frozenset[int] = frozenset()) -> str:
+    """Return a line without what its run knows to be measured or drawn, and the numbers that always are."""
+    return "".join(
+        "<measured>"
+        if _is_measured(token) or (at in measured and token.kind == "number")
+        else f"<{token.key}>"
+        if token.key
+        else " "
+        if token.kind == "space"  # before a longer number there are fewer
+        else token.text
+        for at, token in enumerate(tokens(line, evidence))
+    )

@@ -37,7 +37,12 @@ def drawn_by(command: Any) -> str:
 
 
 def drawn_in(path: str) -> list[tuple[int, str, str]]:
-    """Return the lines of a shell script that draw, what they draw by, and their text."""
+    """Return the lines of a shell script that draw, what they draw by, and their text.
+
+    A shell may read from a pipe, as from ``/dev/fd/63``: here that would be another, and nobody writes to it.
+    """
+    if not os.path.isfile(path):  # noqa: PTH113 -- as below
+        return []
     try:
         with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is not imported for this
             data = file.read(MOST_BYTES)

@@ -99,23 +99,31 @@ def write(writer: Any, read: Container[str] = ()) -> None:
 
 def write_of(writer: Any, path: str) -> None:
     """Write the hints of a file."""
-    for line, what in of_file(path)[:200]:
-        at = (path, line, "")
-        writer.write({"k": "hint", "what": what, "place": [*at, text(at)]})
+    found, asked = _read(path)
+    for line, what in found[:200]:
+        at, by = (path, line, ""), asked.get(line, ("", 0, ""))
+        shown = text(by) if by[0] else ""
+        writer.write({"k": "hint", "what": what, "place": [*at, text(at)], "for": [*by, shown]})
 
 
 def of_file(path: str) -> list[tuple[int, str]]:
     """Return the lines with a hint, and what it is; none where the file is no Python that can be read."""
+    return _read(path)[0]
+
+
+def _read(path: str) -> tuple[list[tuple[int, str]], dict[int, tuple[str, int, str]]]:
+    """Return the lines with a hint, and by those of queries the line that asks one."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is slow to import
             data = file.read(MOST_BYTES)
         if path.endswith(".sql"):
-            return sorted(set(library_hints.of_query(data.decode())))
+            return sorted(set(library_hints.of_query(data.decode()))), {}
         tree = ast.parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError):
-        return []
+        return [], {}
     source = data.decode("utf-8", "replace").splitlines()
-    return sorted({(line, what) for line, what in _found(tree, source) if line})
+    found = sorted({(line, what) for line, what in _found(tree, source) if line})
+    return found, library_hints.asked(tree, source)
 
 
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:

@@ -7,6 +7,8 @@ import os
 import re
 import sys
 
+from . import queries
+
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +17,7 @@ ORDERLESS = "rows that a query gives in no order"
 NUMBERED = "rows that a query numbers in no order"
 TIED = "rows that a query orders by what may be equal"
 SQL_CLOCK = "the clock of a database"
+SQL_DRAW = "what a database draws"
 SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 MOST_QUERY = 10_000
@@ -27,6 +30,11 @@ _CLAUSE = re.compile(
 )
 _CLOCK = re.compile(
     r"'now'|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\b(?:now|today|get_current_timestamp)\s*\(\s*\)",
+    re.IGNORECASE,
+)
+_DRAW = re.compile(
+    r"\b(?:rand|random|newid|uuid|gen_random_uuid)\s*\(\s*\)|\brandomblob\s*\(|\btablesample\b"
+    r"|\bUSING\s+SAMPLE\b(?![^;]*\bREPEATABLE\b)",
     re.IGNORECASE,
 )
 _WINDOW = re.compile(r"\bOVER\s*\((?![^()]*\bORDER\s+BY\b)[^()]*\)", re.IGNORECASE)
@@ -71,6 +79,8 @@ def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
     query = query[:MOST_QUERY]
     for each in _CLOCK.finditer(query):
         yield each, SQL_CLOCK
+    for each in _DRAW.finditer(query):
+        yield each, SQL_DRAW
     if "duckdb" in sys.modules:
         for each in _WINDOW.finditer(query):
             yield each, NUMBERED
@@ -95,7 +105,8 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
 def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         query = node.value
-        for clause, what in _clauses(query) if _SELECTS.search(query[:MOST_QUERY]) else ():
+        is_one = _SELECTS.search(query[:MOST_QUERY]) and queries.asked_at(query) is not None
+        for clause, what in _clauses(query) if is_one else ():
             # A text may be put together of several on lines of their own.
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             own = [line for line in lines if line <= len(source) and clause[0] in source[line - 1]]
@@ -106,6 +117,17 @@ def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         and getattr(node.func, "attr", "") in _AGGREGATES
     ):
         yield node.lineno, ORDERLESS
+
+
+def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:
+    """Return, by the lines with a hint of a query, the line that asks it, where one is known."""
+    found: dict[int, tuple[str, int, str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            place = queries.asked_at(node.value) or ("", 0, "")
+            for line, _ in _queries(node, source) if place[0] else ():
+                found.setdefault(line, place)
+    return found
 
 
 def _is_compiled(function: ast.FunctionDef) -> bool:

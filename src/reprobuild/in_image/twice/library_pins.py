@@ -26,7 +26,7 @@ def one_thread_of_duckdb(module: Any) -> None:
     @functools.wraps(connect)
     def connected(*arguments: Any, **named: Any) -> Any:
         connection = connect(*arguments, **named)
-        connection.execute(_ONE)
+        connection.execute(_ONE).fetchall()  # else it could not register a table
         return connection
 
     module.connect = connected

@@ -18,7 +18,10 @@ from .places import is_users
 MOST_CALLERS = 5
 _VARARGS, _VARKEYWORDS = 4, 8
 """Flags of code, as inspect has them, which takes long to import."""
-_SEEDED = frozenset((*SEEDED, "manual_seed", "Generator"))
+_RESETS = "reset"
+"""What an environment of Gymnasium's takes its seed by."""
+_SEEDED = frozenset((*SEEDED, "manual_seed", "Generator", _RESETS))
+_SEEDS = frozenset(("seed", "random_seed", "random_state", "rng", "generator"))
 _UNKNOWN = object()
 _trees: dict[str, list[ast.AST]] = {}
 """By file, its calls and what takes a default."""
@@ -37,16 +40,17 @@ def left_out_at(frame: FrameType) -> tuple[str, int, str] | None:
         each.id
         for call in _calls_at(frame)
         if last_name(call.func) in _SEEDED
-        for each in (*call.args, *(word.value for word in call.keywords))
-        if isinstance(each, ast.Name)
+        for word, each in (*((None, arg) for arg in call.args), *((w.arg, w.value) for w in call.keywords))
+        if isinstance(each, ast.Name) and (word == "seed" or last_name(call.func) != _RESETS)
     }
     return _who_gave_none(frame, names)
 
 
-def defaulted_at(place: tuple[str, int, str]) -> tuple[str, int, str] | None:
+def defaulted_at(place: tuple[str, int, str], *, is_seed: bool = False) -> tuple[str, int, str] | None:
     """Return the line of the caller that gave None to the function at a place, which takes a default for it.
 
-    None where this function has not been called, or where the line takes no default for a parameter.
+    None where this function has not been called, or where the line takes no default for a parameter. What
+    seeds a generator (``is_seed``) is also the default of a parameter that is called so.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_filename[-300:], frame.f_lineno) != place[:2]:
@@ -59,7 +63,8 @@ def defaulted_at(place: tuple[str, int, str]) -> tuple[str, int, str] | None:
         for name, first, last in _defaults(each)
         if first <= (frame.f_lineno or 0) <= last
     }
-    return _who_gave_none(frame, names) if names else None
+    # Gymnasium's environments make their generator as they first draw, where reset() got no seed.
+    return _who_gave_none(frame, names | _SEEDS) if names or is_seed else None
 
 
 def takes_none(frame: FrameType, function: str) -> bool:

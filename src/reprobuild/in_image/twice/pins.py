@@ -20,7 +20,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import Any
 
-from . import commands, libraries, library_pins, measured, orders
+from . import commands, libraries, library_pins, measured, orders, queries
 from . import sources as recorded
 from .places import is_users, place_of
 from .watching import Watcher, warn
@@ -402,6 +402,11 @@ _CHANGES: tuple[tuple[str, str, Callable[[Any], None]], ...] = (
     ("trials", "optuna.study.study", _one_trial),
     ("duckdb", "duckdb", library_pins.one_thread_of_duckdb),
     ("numba", "numba", library_pins.seed_numba),
+    ("all of random", "random", lambda module: module.seed(0)),
+    ("all of numpy.random", "numpy.random", lambda module: module.seed(0)),
+    ("all of torch", "torch", lambda module: module.manual_seed(0)),
+    ("sql draws", "duckdb", queries.seed_draws_of_duckdb),
+    ("sql draws", "sqlite3", queries.seed_draws_of_sqlite),
     ("sql clock", "sqlite3", library_pins.stop_clock_of_sqlite),
     ("sql clock", "duckdb", library_pins.stop_clock_of_duckdb),
 )
@@ -438,10 +443,5 @@ def install(watcher: Watcher) -> None:
     for pin, module, change in _CHANGES:
         if pin in pins.places:
             watcher.after(module, change)
-    for name, seed in (
-        ("random", lambda module: module.seed(0)),
-        ("numpy.random", lambda module: module.seed(0)),
-        ("torch", lambda module: module.manual_seed(0)),
-    ):
-        if f"all of {name}" in pins.places:
-            watcher.after(name, seed)
+    if "query" in pins.places:
+        watcher.after("duckdb", queries.one_thread_at(pins.places["query"]))

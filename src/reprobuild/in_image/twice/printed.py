@@ -64,8 +64,10 @@ def _places(text: str, given: list[str]) -> list[tuple[int, int, bool]]:
     for each in set(given):
         pattern = re.compile(rf"(?<![0-9A-Za-z.]){re.escape(each)}{_AFTER}")
         matches = [match.span() for match in pattern.finditer(text)]
-        if not matches and _digits(each) >= _SURE:  # written to a file
-            continue
+        if not matches and (
+            _digits(each) >= _SURE or re.search(rf"[0-9][.,]{re.escape(each)}{_AFTER}", text)
+        ):
+            continue  # written to a file, or the thousandths of a time of day
         if len(matches) < given.count(each):
             return []
         found += [(*span, len(matches) > given.count(each)) for span in matches]

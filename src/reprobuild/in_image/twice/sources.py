@@ -26,6 +26,7 @@ from . import (
     library_hints,
     missing_seeds,
     orders,
+    queries,
     settings,
     time_limits,
 )
@@ -83,7 +84,7 @@ class Sources:
             if place[0]:
                 self._counts[kind] = count + 1
                 shown = repr(value)
-                gave = self._who_gave_none(place) if kind in MAY_SEED else NOBODY
+                gave = self._who_gave_none(place, kind) if kind in MAY_SEED else NOBODY
                 self.write(
                     {
                         "k": "source",
@@ -99,9 +100,10 @@ class Sources:
             self._busy = False
         return value
 
-    def _who_gave_none(self, place: tuple[str, int, str]) -> tuple[str, int, str]:
+    def _who_gave_none(self, place: tuple[str, int, str], kind: str) -> tuple[str, int, str]:
         if place not in self._gave_none:
-            self._gave_none[place] = missing_seeds.defaulted_at(place) or NOBODY
+            is_seed = kind in ("seed", "entropy")
+            self._gave_none[place] = missing_seeds.defaulted_at(place, is_seed=is_seed) or NOBODY
         return self._gave_none[place]
 
     @contextmanager
@@ -242,6 +244,7 @@ def install(watcher: Watcher, sources: Sources) -> None:
     sources.watch(os.path, ("getmtime", "getctime", "getatime"), "mtime", "os.path")
     orders.install(watcher, sources)
     time_limits.install(watcher, sources)
+    watcher.after("duckdb", queries.watch)
     watcher.after("uuid", lambda module: sources.watch(module, ("uuid1", "uuid4"), "entropy"))
     watcher.after(
         "secrets",
@@ -330,7 +333,8 @@ def _unrecorded(sources: Sources, env: Any) -> None:
     if env is None or not place[0] or os.path.exists(settings.path()):  # noqa: PTH110 -- as above
         return
     if not {"REPROBUILD_TWICE", b"REPROBUILD_TWICE"} & {*env}:
-        sources.write({"k": "hint", "what": hints.UNRECORDED, "place": [*place, text(place)]})
+        told = {"k": "hint", "what": hints.UNRECORDED, "place": [*place, text(place)], "for": [*NOBODY, ""]}
+        sources.write(told)
 
 
 _OTHERS = (

@@ -1,0 +1,107 @@
+"""What databases are asked, by which lines; experiments with that."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reprobuild.in_image.twice import queries
+
+
+class Connection:
+    """Keeps the statements, and which variables the frame that calls has."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self.fetched = 0
+
+    def execute(self, statement: str) -> Connection:
+        self.kept.append(statement)
+        return self
+
+    def fetchall(self) -> list[Any]:
+        self.fetched += 1
+        return []
+
+    def cursor(self) -> Connection:
+        return Connection()
+
+
+@pytest.fixture
+def duckdb() -> Iterator[Any]:
+    queries._asked.clear()
+    default = Connection()
+    kind: Any = type("DuckDBPyConnection", (Connection,), {})
+    yield SimpleNamespace(
+        DuckDBPyConnection=kind,
+        connect=lambda *_, **__: kind(),
+        execute=default.execute,
+        default_connection=lambda: default,
+    )
+    queries._asked.clear()
+
+
+def run(module: Any, *statements: str) -> Any:
+    """Ask each from a line of its own, from 2 on, of a program called train.py."""
+    connection = module.connect()
+    lines = "".join(f"connection.execute({each!r})\n" for each in statements)
+    exec(compile(f"\n{lines}", "/code/train.py", "exec"), {"connection": connection})
+    return connection
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("SELECT a,\n  min(b) FROM t", 2),
+        ("SELECT *, row_number() OVER (ORDER BY {ORDER}) AS rn FROM u", 3),
+        (" AS rn FROM u", 3),
+        ("DELETE FROM v WHERE x = %(x)s", 4),
+        ("SELECT other FROM t", None),
+        ("WHERE", 0),
+    ],
+)
+def test_the_line_that_asks_a_query_is_known(duckdb: Any, text: str, line: int | None) -> None:
+    queries.watch(duckdb)
+    run(
+        duckdb,
+        "SELECT a, min(b) FROM t",
+        "SELECT * FROM (SELECT *, row_number() OVER (ORDER BY day) AS rn FROM u) x",
+        "DELETE FROM v WHERE x = 3",
+    )
+    asked = queries.asked_at(text)
+    assert (None if asked is None else asked[1]) == line
+
+
+def test_before_anything_was_asked_nothing_is_known(duckdb: Any) -> None:
+    queries.watch(duckdb)
+    assert queries.asked_at("SELECT a FROM t WHERE b") == ("", 0, "")
+
+
+def test_only_the_queries_of_chosen_lines_have_one_thread(duckdb: Any) -> None:
+    queries.one_thread_at({("/code/train.py", 3)})(duckdb)
+    connection = run(duckdb, "SELECT 1", "SELECT 2", "SELECT 3", "SELECT 4")
+    assert connection.kept == [
+        *("SELECT 1", "SET threads = 1", "SELECT 2", "RESET threads", "SELECT 3", "SELECT 4")
+    ]
+    assert connection.fetched == 2  # what nobody fetches keeps a connection from registering a table
+
+
+def test_each_connection_of_duckdb_draws_from_a_seed(duckdb: Any) -> None:
+    queries.seed_draws_of_duckdb(duckdb)
+    seeded = ["SET threads = 1; SELECT setseed(0.5)"]
+    connection = duckdb.connect("a.db")
+    assert [connection.kept, connection.cursor().kept, duckdb.default_connection().kept] == [seeded] * 3
+
+
+def test_sqlite_draws_from_a_seed() -> None:
+    module = SimpleNamespace(connect=sqlite3.connect, dbapi2=SimpleNamespace())
+    queries.seed_draws_of_sqlite(module)
+    query = "SELECT random(), hex(randomblob(4)), abs(-3)"
+    one, other = (module.connect(":memory:").execute(query).fetchone() for _ in range(2))
+    assert one == other
+    assert len(one[1]) == 8
+    assert one[2] == 3
