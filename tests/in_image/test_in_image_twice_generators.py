@@ -31,6 +31,13 @@ def pick(rng=None):
 
 pick()  # gave none
 pick(random.Random(1))
+safe = random.SystemRandom()
+
+def noise():
+    return safe.random()  # drawn by the system
+
+noise()
+random.SystemRandom().random()
 random.seed(3)
 """
 
@@ -64,3 +71,9 @@ def test_the_line_that_gives_no_seed_is_told(tmp_path: Path) -> None:
         1 + lines.index("        self.rng.seed(seed)"),
         1 + lines.index("pick(random.Random(1))"),
     }
+    drawn = [(each["place"][1], each["for"][1]) for each in records if "SystemRandom" in each.get("name", "")]
+    at, made = (
+        1 + lines.index(line)
+        for line in ("    return safe.random()  # drawn by the system", "safe = random.SystemRandom()")
+    )
+    assert drawn == [(at, made), (1 + lines.index("random.SystemRandom().random()"), 0)]

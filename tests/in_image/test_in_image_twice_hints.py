@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.hints import BATCHES, SET_MADE, TIMER, TRIALS, UNRECORDED, of_file
+from reprobuild.in_image.twice.hints import BATCHES, CHECKED, SET_MADE, TIMER, TRIALS, UNRECORDED, of_file
 from reprobuild.in_image.twice.places import inside
 from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
@@ -47,6 +47,17 @@ SHARED = "what other processes change meanwhile"
         ("server.accept()", [(1, "the order in which others connect")]),
         ("def f(at):\n    out[at] = g(w)\nThread(target=f)", [(3, "threads that share what they work on")]),
         ("def f(at):\n    out[at] += g(w)\nThread(target=f)", [(2, FILLED)]),
+        (
+            (
+                "def f(self, all):\n    for at in all:\n        if self.n >= self.most:\n            break\n"
+                "        self.n += 1\n        self.costs[at] = g(at)\npool.map(self.f, shares)"
+            ),
+            [(3, CHECKED), (7, "threads that share what they work on")],
+        ),
+        (
+            "def f(self, at):\n    if self.n > 1:\n        g(at)\n    self.n += 1\nThread(target=f)",
+            [],
+        ),
         ("def f(at):\n    out[at] = g(w)\n    n[0] = at\nThread(target=f)", [(3, FILLED)]),
         (
             "def f(at):\n    stats.update(g(at))\n    sink.write(at)\nThread(target=f)",

@@ -51,6 +51,18 @@ class Env:
 def wrapped(env, *, seed=None, options=None):
     return env.reset(seed=seed, options=options)
 
+class Optimiser:
+    def __init__(self):
+        self.rng = default_rng()
+
+def leiden(random_state=0):
+    optimiser = Optimiser()
+    if random_state:
+        optimiser.seed(random_state)
+
+def either(seed):
+    return default_rng(seed or None)
+
 def other_default(rng=None):
     if rng is None:
         rng = 3
@@ -58,6 +70,7 @@ def other_default(rng=None):
 
 """
 told: list[Any] = []
+seeds = [False]
 
 
 def noted(*_: object) -> None:
@@ -65,11 +78,12 @@ def noted(*_: object) -> None:
     frame: FrameType | None = sys._getframe(1)
     assert frame is not None
     place = frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
-    told.append((left_out_at(frame), defaulted_at(place)))
+    told.append((left_out_at(frame), defaulted_at(place, is_seed=seeds[0])))
 
 
-def called(call: str, tmp_path: Path) -> list[Any]:
+def called(call: str, tmp_path: Path, *, is_seed: bool = False) -> list[Any]:
     """Return what is told of a call, each line from the one of the call on."""
+    seeds[:] = [is_seed]
     path = tmp_path / "program.py"
     path.write_text(f"{HEAD}def main():\n    {call}\n")
     spec = importlib.util.spec_from_file_location("program", path)
@@ -154,3 +168,19 @@ def test_a_seed_that_is_none_is_known_where_nothing_has_to_run_for_it(
     told.clear()
     names["main"](None, SimpleNamespace(seed=None, other=3))
     assert told == [expected]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("leiden()", "    if random_state:"),
+        ("either(0)", "    return default_rng(seed or None)"),
+        ("either(None)", None),
+        ("plain()", None),
+    ],
+)
+def test_a_seed_of_0_that_counts_as_none_is_told(call: str, text: str | None, tmp_path: Path) -> None:
+    call_line = len(HEAD.splitlines()) + 2
+    told_at = called(call, tmp_path, is_seed=True)[1]
+    zero = None if text is None else 1 + HEAD.splitlines().index(text) - call_line
+    assert told_at == (zero if zero is not None or call == "plain()" else 0)

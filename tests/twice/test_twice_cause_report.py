@@ -39,7 +39,7 @@ def test_what_is_proven_to_have_given_the_value_comes_before_where_it_went() -> 
 def test_of_a_default_for_a_seed_who_gave_none_is_told_beside() -> None:
     default = replace(CLOCK, made_for=at(30, "main()"))
     text = next(cause_rows(replace(CAUSE, candidates=(default,))))[1]
-    assert text.endswith("`seed = int(time.time())`, as /code/train.py:30 gave none: `main()`")
+    assert text.endswith("`seed = int(time.time())`, for /code/train.py:30: `main()`")
     told = cause_json(replace(CAUSE, candidates=(default,))) or {}
     assert told["from_outside"][0]["made_for"] == "/code/train.py:30"
 

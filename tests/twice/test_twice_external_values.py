@@ -13,7 +13,7 @@ from support.streams import PARTING, at, backward, cause, op, stream
 
 
 def test_seeds_in_another_order_are_led_back_to_what_orders_them() -> None:
-    tasks = ("the order in which tasks end", at(8))
+    tasks = ("the order in which tasks end", at(8), None)
 
     def run(seeds: str) -> Stream:
         calls = [Source("seed", "torch.Generator.manual_seed", seed, seed, at(2)) for seed in seeds]

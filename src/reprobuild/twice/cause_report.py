@@ -59,7 +59,7 @@ def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
         if candidate.made_for is not None:
             asked = candidate.kind == "hint"
             if not asked or candidate.made_for != candidate.place:
-                way = f"asked at {candidate.made_for}" if asked else f"as {candidate.made_for} gave none"
+                way = f"asked at {candidate.made_for}" if asked else f"for {candidate.made_for}"
                 there += f", {way}: `{candidate.made_for.text}`"
         if candidate.kind == "hint":
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"

@@ -31,6 +31,7 @@ from .external_values import (
 from .first_difference import DATA, Parting, pairs
 from .internal import internal_outputs, without_internal
 from .known_causes import Remedy, of_source
+from .late_seeds import late_seeds
 from .races import Input, is_handed, is_torn, races
 from .records import Operation, ProgramLine, Stream
 
@@ -132,7 +133,7 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
             found.append(((0 if a.worker else 1, root.received, came, elsewhere, root.at), a, root))
     if not found:
         # What an operation of torch would be near to is nowhere: the text may say more.
-        hints = _hints_of(one)
+        hints = [*late_seeds(streams, candidates), *_hints_of(one)]
         label = parting.stream if parting is not None else ""
         return _by_source(candidates, label, hints) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])

@@ -56,7 +56,9 @@ class Candidate:
     reordered: bool = False
     """Whether both runs took the same values at that line, in another order."""
     made_for: ProgramLine | None = None
-    """The line that gave None to the function which takes this value as a default; of a query who asks it."""
+    """The line that gave None to the function which takes this value as a default, that made the system's
+    generator which gave it, or that asks the query.
+    """
 
 
 def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:

@@ -190,7 +190,12 @@ COMPILED_DRAW = Remedy(
     "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
     "Numba's documentation of random numbers",
 )
-SPECIAL = (QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW)
+LATE = Remedy(
+    "what is drawn before the seed is set comes from a generator that the system seeded",
+    "set the seed first",
+    "Python's documentation of random.seed",
+)
+SPECIAL = (LATE, QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW)
 """Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
@@ -346,6 +351,7 @@ NUMBERED = "rows that a query numbers in no order"
 TIED = "rows that a query orders by what may be equal"
 OF_A_SET = "the order of a set"
 """Where an order of rows becomes a value."""
+CHECKED = "what threads go by that they change meanwhile"
 FILLED = "what threads fill in the order in which they come to it"
 """Before what they change in any order."""
 DRAWN_IN_TURN = "what threads draw from one generator"
@@ -363,6 +369,7 @@ _HINTS = {
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "the clock of a database": SQL_CLOCK,
     "what a database draws": SQL_DRAW,
+    "a seed that comes after the first draws": LATE,
     "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
     "what comes first from others that put something in": FIRST,

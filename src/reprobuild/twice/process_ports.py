@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .evidence import Evidence
 
@@ -14,6 +15,7 @@ _PORT = re.compile(
 _RANGES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 """How many ports a program may choose from."""
 _LEAST, _MOST = 1024, 65535
+_DIGITS = (4, 5)
 _PROCESSES = "process numbers"
 
 
@@ -21,7 +23,10 @@ def port_of_processes(texts: tuple[str, str], lines: Sequence[str], sides: Seque
     """Return ``port`` for two numbers that stand where ports do and differ as their runs' process numbers do:
     by the rest of a division by one of a few round numbers. Else None.
     """
-    if any(text not in _PORT.findall(line) for text, line in zip(texts, lines, strict=True)):
+    if any(
+        len(text) not in _DIGITS or text not in _ports_of(line)
+        for text, line in zip(texts, lines, strict=True)
+    ):
         return None
     one, other = (int(text) for text in texts)
     if not all(_LEAST <= port <= _MOST for port in (one, other)):
@@ -33,3 +38,9 @@ def port_of_processes(texts: tuple[str, str], lines: Sequence[str], sides: Seque
         for many in _RANGES
     )
     return "port" if made else None
+
+
+@lru_cache(maxsize=64)
+def _ports_of(line: str) -> frozenset[str]:
+    """Return the numbers of a line that stand where ports do: once for all its numbers."""
+    return frozenset(_PORT.findall(line))

@@ -115,7 +115,7 @@ class Source:
     shown: str
     place: ProgramLine
     made_for: ProgramLine | None = None
-    """The line that gave None to the function which takes this value as a default."""
+    """The line that gave None to the function which takes this value as a default, or that made what drew."""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -196,7 +196,10 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
     """Return what the program's text, or a race, makes suspect."""
     found: dict[tuple[tuple[str, int, str], ...], Suspect] = {}
     names = [each.name for each in cause.candidates if each.kind == "hint"]
-    likely = (known_causes.NUMBERED, known_causes.TIED, known_causes.OF_A_SET, known_causes.FILLED)
+    likely = (
+        *(known_causes.NUMBERED, known_causes.TIED, known_causes.OF_A_SET),
+        *(known_causes.CHECKED, known_causes.FILLED),
+    )
     names.sort(key=lambda name: (_rank(known_causes.of_hint(name)), [*likely, name].index(name)))
     for name in dict.fromkeys(("threads" if cause.kind in ("race", "operation") else "", *names)):
         one = _of_hint(name)
@@ -318,6 +321,8 @@ _UNFAITHFUL = ("addresses", "threads")
 
 def _of_hint(name: str) -> Suspect | None:
     remedy = known_causes.of_hint(name)
+    if remedy is known_causes.LATE:
+        return replace(SEEDED, remedy=remedy)
     for known, what, pin in _OF_HINTS:
         if remedy is known:
             return Suspect(what, ((pin, 0, ""),), (), remedy, faithful=pin not in _UNFAITHFUL)

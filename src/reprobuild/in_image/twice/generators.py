@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import re
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from . import hints
 from .libraries import PINNED, seeded_with
 from .missing_seeds import takes_none
-from .places import inside, is_users, text
+from .places import here, inside, is_users, text
 from .watching import Watcher
 
+_of_the_system: weakref.WeakKeyDictionary[Any, tuple[str, int, str]] = weakref.WeakKeyDictionary()
+"""Generators of the system's numbers, and the lines that made them."""
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
 DRAWS = (
@@ -79,6 +82,7 @@ def _made_by_program(sources: Any, module: Any) -> None:
     def init(self: Any, *seed: Any) -> None:
         made(self, *seed)
         if isinstance(self, module.SystemRandom):
+            _of_the_system[self] = here(2, imports=False)
             return
         frame = sys._getframe(1)
         if is_users(frame.f_code.co_filename):
@@ -121,6 +125,9 @@ def _of_system(sources: Any, name: str, inner: Callable[..., Any], own: str) -> 
             # NumPy's RandomState(SEED) draws first, and forgets that when it takes the seed.
             if sources.at or not _SEEDED_STATE.search(line) or takes_none(frame, "RandomState"):
                 result = sources.call_of("entropy", label, lambda *_: result, arguments[1:], {})
+                made = _of_the_system.get(arguments[0])
+                if made is not None and made[0] and not library:
+                    sources.told_beside(here(2, imports=False), made)
                 sources.note("entropy", label + library, result)
         return result
 

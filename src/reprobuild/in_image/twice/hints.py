@@ -52,6 +52,8 @@ _DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesamp
 FILLED = "what threads fill in the order in which they come to it"
 CHANGED = "what threads change that they share"
 TAKEN = "which of several threads takes what"
+CHECKED = "what threads go by that they change meanwhile"
+_ENDS = (ast.Break, ast.Return, ast.Continue)
 _GETS = ("get", "get_nowait")
 _OF_QUEUES = {
     **dict.fromkeys(_GETS, "what comes first from others that put something in"),
@@ -369,6 +371,8 @@ def _of_thread(
         for target in each.targets
     }
     places = {each.arg for each in node.args.args} | taken
+    loops = (each for each in ast.walk(node) if isinstance(each, ast.For))
+    places |= {last_name(each.target) for each in loops if last_name(each.iter) in places}
     failing = {
         line.lineno
         for each in ast.walk(node)
@@ -388,8 +392,23 @@ def _of_thread(
     }
     yield from ((line, CHANGED if line in any_order else FILLED) for line in shared)
     yield from ((line, SHARED_GENERATOR) for line in drawn)
+    yield from ((line, CHECKED) for line in _checked(node))
     if filled and not (shared or drawn or taken):
         yield from ((line, "threads that share what they work on") for line in started)
+
+
+def _checked(node: ast.FunctionDef) -> Iterator[int]:
+    """Give the lines at which a function ends, or a turn of its loop, by an attribute that it changes."""
+    stored = {
+        ast.dump(each.value) + each.attr
+        for each in ast.walk(node)
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+    }
+    for each in ast.walk(node):
+        if isinstance(each, ast.While) or (isinstance(each, ast.If) and isinstance(each.body[-1], _ENDS)):
+            read = [part for part in ast.walk(each.test) if isinstance(part, ast.Attribute)]
+            if stored & {ast.dump(part.value) + part.attr for part in read}:
+                yield each.lineno
 
 
 def _name_of(value: ast.expr) -> str:

@@ -7,6 +7,7 @@ Of ``def __init__(self, seed=None): self.rng = RandomState(seed)``, who calls it
 from __future__ import annotations
 
 import ast
+import dis
 import linecache
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ _RESETS = "reset"
 """What an environment of Gymnasium's takes its seed by."""
 _SEEDED = frozenset((*SEEDED, "manual_seed", "Generator", _RESETS))
 _SEEDS = frozenset(("seed", "random_seed", "random_state", "rng", "generator"))
+_ZERO = (0,)
 _UNKNOWN = object()
 _trees: dict[str, list[ast.AST]] = {}
 """By file, its calls and what takes a default."""
@@ -64,7 +66,35 @@ def defaulted_at(place: tuple[str, int, str], *, is_seed: bool = False) -> tuple
         if first <= (frame.f_lineno or 0) <= last
     }
     # Gymnasium's environments make their generator as they first draw, where reset() got no seed.
-    return _who_gave_none(frame, names | _SEEDS) if names or is_seed else None
+    found = _who_gave_none(frame, names | _SEEDS) if names or is_seed else None
+    return found or (_counts_zero_as_none(frame) if is_seed else None)
+
+
+def _counts_zero_as_none(frame: FrameType) -> tuple[str, int, str] | None:
+    """Return the line of a function that led here, or called the one that did, at which a seed of 0 counts as
+    none: ``if seed:``.
+    """
+    at: FrameType | None = frame
+    for _ in range(MOST_CALLERS):
+        if at is None:
+            break
+        code = at.f_code
+        last = max((line for _, line in dis.findlinestarts(code) if line), default=0)
+        for tested in _truths(at) if is_users(code.co_filename) else ():
+            is_zero = last_name(tested) in _SEEDS and _value(tested, at) in _ZERO
+            if is_zero and code.co_firstlineno <= tested.lineno <= last:
+                return code.co_filename[-300:], tested.lineno, code.co_name[:200]
+        at = at.f_back
+    return None
+
+
+def _truths(frame: FrameType) -> Iterator[ast.expr]:
+    """Yield what the file of a frame takes for true or false."""
+    for node in _nodes(frame):
+        if isinstance(node, (ast.If, ast.IfExp)):
+            yield node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
+        elif isinstance(node, ast.BoolOp):
+            yield node.values[0]
 
 
 def takes_none(frame: FrameType, function: str) -> bool:

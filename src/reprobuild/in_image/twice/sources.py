@@ -71,18 +71,20 @@ class Sources:
         self.at: tuple[str, int, str] | None = None
         """The line to tell, where that is not the one that calls now."""
         self._gave_none: dict[tuple[str, int, str], tuple[str, int, str]] = {}
-        """By a line that takes a default for None, the one that first gave it None."""
+        """By a line that takes a default for None, the one that first gave it None; or another one beside."""
 
     def note(self, kind: str, name: str, value: Any, at: Any = None) -> Any:
         """Record a value that came from outside, at the program's line that is calling; return the value."""
-        count = self._counts.get(kind, 0)
+        # Those that seed are few, and come after many draws where a program seeds late.
+        counted = "seed" if is_seed(kind, name) else kind
+        count = self._counts.get(counted, 0)
         if self._busy or count >= MOST:
             return value
         self._busy = True
         try:
             place = at or self.at or place_of(kind, 2)
             if place[0]:
-                self._counts[kind] = count + 1
+                self._counts[counted] = count + 1
                 shown = repr(value)
                 gave = self._who_gave_none(place, kind) if kind in MAY_SEED else NOBODY
                 self.write(
@@ -99,6 +101,11 @@ class Sources:
         finally:
             self._busy = False
         return value
+
+    def told_beside(self, place: tuple[str, int, str], beside: tuple[str, int, str]) -> None:
+        """Tell another line beside one that takes a value, as the one that made what draws there."""
+        if beside[:2] != place[:2]:
+            self._gave_none[place] = beside
 
     def _who_gave_none(self, place: tuple[str, int, str], kind: str) -> tuple[str, int, str]:
         if place not in self._gave_none:
