@@ -55,6 +55,13 @@ LEFT = {
     "w13": "what a worker did last, in a line of progress",
     "w14": "delays that the system draws, and by which requests end in another order",
     "w20": "which thread of a pool with a name of its own got which task",
+    "v09": "durations that a database of trials gives back, in a pickle",
+    "v11": "a picture of tasks in one line, with times of two digits",
+    "v13": "microseconds of two digits among hundreds of lines",
+    "v14": "a hash of the time at which it began",
+    "v17": "the order of rows, and of names of threads, that two workers write",
+    "v18": "speeds of four programs in files of their own, each once",
+    "v19": "a pickle with an estimator's time and the time at which it was saved",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

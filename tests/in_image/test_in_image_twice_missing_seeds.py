@@ -48,6 +48,13 @@ class Env:
     def reset(self, seed=None, options=None):
         return default_rng(seed)
 
+def reduced(random_state=None):
+    return PCA(n=3, random_state=random_state)
+
+class PCA:
+    def __init__(self, n, random_state):
+        self.rng = default_rng()
+
 def wrapped(env, *, seed=None, options=None):
     return env.reset(seed=seed, options=options)
 
@@ -174,6 +181,7 @@ def test_a_seed_that_is_none_is_known_where_nothing_has_to_run_for_it(
     ("call", "text"),
     [
         ("leiden()", "    if random_state:"),
+        ("reduced()", None),
         ("either(0)", "    return default_rng(seed or None)"),
         ("either(None)", None),
         ("plain()", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -105,3 +106,20 @@ def test_sqlite_draws_from_a_seed() -> None:
     assert one == other
     assert len(one[1]) == 8
     assert one[2] == 3
+
+
+def test_a_query_finds_the_variables_of_who_asks_it_through_any_number_of_watchers(duckdb: Any) -> None:
+    def execute(self: Connection, statement: str) -> Connection:
+        caller = sys._getframe(1)
+        self.kept += [statement, str(caller.f_locals.get("table"))]
+        return self
+
+    duckdb.DuckDBPyConnection.execute = execute
+    queries.watch(duckdb)
+    queries.one_thread_at({("/code/train.py", 2)})(duckdb)
+    connection = duckdb.connect()
+    program = "def main(connection, table):\n    connection.execute('SELECT 1 FROM table')\n"
+    names: dict[str, Any] = {}
+    exec(compile(program, "/code/train.py", "exec"), names)
+    names["main"](connection, [1, 2])
+    assert connection.kept[-2:] == ["SELECT 1 FROM table", "[1, 2]"]

@@ -35,6 +35,8 @@ def test_rows_of_a_table_have_one_outline() -> None:
         ("took 3 rows 4", 1, False),
         ("train_wall 3", 0, True),
         ("wallet 3", 0, False),
+        ("cpu 3 core", 0, True),
+        ("cpu.stats3.loads 7", 0, False),
     ],
 )
 def test_the_words_since_the_number_before_count(line: str, at: int, *, measured: bool) -> None:

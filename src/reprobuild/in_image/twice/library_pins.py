@@ -8,6 +8,8 @@ import sys
 import weakref
 from typing import Any
 
+from .queries import call_from
+
 _THREADS = re.compile(
     r"\b(?:SET|PRAGMA)\s+(?:GLOBAL\s+|SESSION\s+)?(?:worker_)?threads\s*(?:=|TO)\s*\d+", re.IGNORECASE
 )
@@ -53,7 +55,7 @@ def _rewritten(inner: Any, at: int, pattern: re.Pattern[str], by: str) -> Any:
         given = list(arguments)
         if len(given) > at and isinstance(given[at], str):
             given[at] = pattern.sub(by, given[at])
-        return inner(*given, **named)
+        return call_from(sys._getframe(1), inner, given, named)
 
     return wrapper
 

@@ -44,8 +44,14 @@ def left_out_at(frame: FrameType) -> tuple[str, int, str] | None:
         if last_name(call.func) in _SEEDED
         for word, each in (*((None, arg) for arg in call.args), *((w.arg, w.value) for w in call.keywords))
         if isinstance(each, ast.Name) and (word == "seed" or last_name(call.func) != _RESETS)
-    }
+    } | _handed_on(frame)
     return _who_gave_none(frame, names)
+
+
+def _handed_on(frame: FrameType) -> set[str]:
+    """Return the names that the line of a frame hands on as seeds: ``PCA(random_state=random_state)``."""
+    words = (word for call in _calls_at(frame) for word in call.keywords)
+    return {word.value.id for word in words if word.arg in _SEEDS and isinstance(word.value, ast.Name)}
 
 
 def defaulted_at(place: tuple[str, int, str], *, is_seed: bool = False) -> tuple[str, int, str] | None:
@@ -64,7 +70,7 @@ def defaulted_at(place: tuple[str, int, str], *, is_seed: bool = False) -> tuple
         for each in _nodes(frame)
         for name, first, last in _defaults(each)
         if first <= (frame.f_lineno or 0) <= last
-    }
+    } | _handed_on(frame)
     # Gymnasium's environments make their generator as they first draw, where reset() got no seed.
     found = _who_gave_none(frame, names | _SEEDS) if names or is_seed else None
     return found or (_counts_zero_as_none(frame) if is_seed else None)

@@ -8,7 +8,8 @@ import functools
 import random
 import re
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from .places import here, is_users
@@ -121,13 +122,15 @@ def _asking(module: Any, owner: Any, inner: Any, before: Callable[..., None]) ->
         frame = sys._getframe(1)
         at = int(owner is not module)
         query = given[at] if len(given) > at else named.get("query")
-        if not is_users(frame.f_code.co_filename):
-            return inner(*given, **named)
-        if isinstance(query, str):
+        if is_users(frame.f_code.co_filename) and isinstance(query, str):
             connection = given[0] if at else named.get("connection") or module.default_connection()
             before(connection, query, here(2))
-        # DuckDB looks for tables among the variables of the frame that calls it.
-        own = {"_inner": inner, "_given": given, "_named": named}
-        return eval("_inner(*_given, **_named)", frame.f_globals, {**frame.f_locals, **own})  # noqa: S307 -- our text
+        return call_from(frame, inner, given, named)
 
     return wrapper
+
+
+def call_from(frame: FrameType, inner: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Call a function as a frame does: DuckDB looks for tables among the variables of the one that calls."""
+    own = {"_inner": inner, "_given": given, "_named": named}
+    return eval("_inner(*_given, **_named)", frame.f_globals, {**frame.f_locals, **own})  # noqa: S307 -- our text

@@ -86,7 +86,7 @@ class Sources:
             if place[0]:
                 self._counts[counted] = count + 1
                 shown = repr(value)
-                gave = self._who_gave_none(place, kind) if kind in MAY_SEED else NOBODY
+                gave = self._who_gave_none(place, counted) if kind in MAY_SEED else NOBODY
                 self.write(
                     {
                         "k": "source",

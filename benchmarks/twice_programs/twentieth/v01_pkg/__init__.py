@@ -1,0 +1,1 @@
+"""Spatial clustering of cells."""

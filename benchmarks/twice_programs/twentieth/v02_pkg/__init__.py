@@ -1,0 +1,1 @@
+"""Bayesian demand forecasting for a chain of stores."""

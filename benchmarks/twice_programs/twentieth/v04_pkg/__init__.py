@@ -1,0 +1,1 @@
+"""Genetic variable selection."""

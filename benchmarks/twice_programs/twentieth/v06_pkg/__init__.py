@@ -1,0 +1,1 @@
+"""Preparation of the campaign data set."""

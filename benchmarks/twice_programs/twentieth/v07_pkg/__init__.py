@@ -1,0 +1,1 @@
+"""Quantification of proteoforms from label-free runs."""

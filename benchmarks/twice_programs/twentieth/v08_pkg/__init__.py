@@ -1,0 +1,1 @@
+"""Simulation of a sharded key/value block store for language model serving."""

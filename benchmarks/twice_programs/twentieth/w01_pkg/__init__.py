@@ -1,0 +1,1 @@
+"""Implicit-feedback factor models."""

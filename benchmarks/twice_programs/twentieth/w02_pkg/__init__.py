@@ -1,0 +1,1 @@
+"""Small offline reinforcement learning toolkit."""

@@ -1,0 +1,1 @@
+"""Training recipe for the glyph classifier."""

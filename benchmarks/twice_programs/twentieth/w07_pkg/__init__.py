@@ -1,0 +1,1 @@
+"""Graph machine learning helpers: graph, splits, samplers, generators, model."""

@@ -1,0 +1,1 @@
+"""Patient timeline modelling."""

@@ -1,0 +1,2 @@
+"""Germline discovery helpers."""
+__version__ = "0.4.2"

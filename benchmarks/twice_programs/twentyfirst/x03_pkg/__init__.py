@@ -1,0 +1,1 @@
+"""Nonparametric independence tests."""

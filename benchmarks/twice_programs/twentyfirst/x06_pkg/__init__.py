@@ -1,0 +1,1 @@
+"""Two-view geometry for the strip reconstruction."""

@@ -1,0 +1,1 @@
+"""Agent-based model of a transaction fee market."""

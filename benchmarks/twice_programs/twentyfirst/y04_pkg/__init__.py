@@ -1,0 +1,1 @@
+"""PrivBayes, small edition."""

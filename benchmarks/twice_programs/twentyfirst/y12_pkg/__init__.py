@@ -1,0 +1,1 @@
+"""SIR-F scenario analysis."""
