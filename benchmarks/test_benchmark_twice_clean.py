@@ -57,6 +57,7 @@ LEFT = {
     "w20": "which thread of a pool with a name of its own got which task",
     "v09": "durations that a database of trials gives back, in a pickle",
     "v11": "a picture of tasks in one line, with times of two digits",
+    "v12": "the times that a solver in C prints, each once",
     "v13": "microseconds of two digits among hundreds of lines",
     "v14": "a hash of the time at which it began",
     "v17": "the order of rows, and of names of threads, that two workers write",
