@@ -23,7 +23,6 @@ _RESETS = "reset"
 """What an environment of Gymnasium's takes its seed by."""
 _SEEDED = frozenset((*SEEDED, "manual_seed", "Generator", _RESETS))
 _SEEDS = frozenset(("seed", "random_seed", "random_state", "rng", "generator"))
-_ZERO = (0,)
 _UNKNOWN = object()
 _trees: dict[str, list[ast.AST]] = {}
 """By file, its calls and what takes a default."""
@@ -87,8 +86,8 @@ def _counts_zero_as_none(frame: FrameType) -> tuple[str, int, str] | None:
         code = at.f_code
         last = max((line for _, line in dis.findlinestarts(code) if line), default=0)
         for tested in _truths(at) if is_users(code.co_filename) else ():
-            is_zero = last_name(tested) in _SEEDS and _value(tested, at) in _ZERO
-            if is_zero and code.co_firstlineno <= tested.lineno <= last:
+            value = _value(tested, at) if last_name(tested) in _SEEDS else _UNKNOWN
+            if type(value) is int and value == 0 and code.co_firstlineno <= tested.lineno <= last:
                 return code.co_filename[-300:], tested.lineno, code.co_name[:200]
         at = at.f_back
     return None

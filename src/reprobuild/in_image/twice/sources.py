@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from . import (
@@ -109,8 +109,10 @@ class Sources:
 
     def _who_gave_none(self, place: tuple[str, int, str], kind: str) -> tuple[str, int, str]:
         if place not in self._gave_none:
-            is_seed = kind in ("seed", "entropy")
-            self._gave_none[place] = missing_seeds.defaulted_at(place, is_seed=is_seed) or NOBODY
+            self._gave_none[place] = NOBODY
+            with suppress(Exception):  # whatever the program's objects are: this only reads them
+                is_seed = kind in ("seed", "entropy")
+                self._gave_none[place] = missing_seeds.defaulted_at(place, is_seed=is_seed) or NOBODY
         return self._gave_none[place]
 
     @contextmanager
