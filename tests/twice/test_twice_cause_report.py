@@ -40,6 +40,8 @@ def test_of_a_default_for_a_seed_who_gave_none_is_told_beside() -> None:
     default = replace(CLOCK, made_for=at(30, "main()"))
     text = next(cause_rows(replace(CAUSE, candidates=(default,))))[1]
     assert text.endswith("`seed = int(time.time())`, for /code/train.py:30: `main()`")
+    own = replace(CLOCK, made_for=CLOCK.place)
+    assert next(cause_rows(replace(CAUSE, candidates=(own,))))[1].endswith("`seed = int(time.time())`")
     told = cause_json(replace(CAUSE, candidates=(default,))) or {}
     assert told["from_outside"][0]["made_for"] == "/code/train.py:30"
 

@@ -56,11 +56,9 @@ def _operation_rows(cause: Cause) -> Iterator[tuple[str, str]]:
 def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     for candidate in cause.candidates:
         there = f"at {candidate.place}: `{candidate.place.text}`"
-        if candidate.made_for is not None:
-            asked = candidate.kind == "hint"
-            if not asked or candidate.made_for != candidate.place:
-                way = f"asked at {candidate.made_for}" if asked else f"for {candidate.made_for}"
-                there += f", {way}: `{candidate.made_for.text}`"
+        if candidate.made_for is not None and candidate.made_for != candidate.place:
+            way = "asked at" if candidate.kind == "hint" else "for"
+            there += f", {way} {candidate.made_for}: `{candidate.made_for.text}`"
         if candidate.kind == "hint":
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:
