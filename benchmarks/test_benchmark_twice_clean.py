@@ -55,6 +55,7 @@ LEFT = {
     "w13": "what a worker did last, in a line of progress",
     "w14": "delays that the system draws, and by which requests end in another order",
     "w20": "which thread of a pool with a name of its own got which task",
+    "v05": "a port made of the process number, which is another one in each run outside of a container",
     "v09": "durations that a database of trials gives back, in a pickle",
     "v11": "a picture of tasks in one line, with times of two digits",
     "v12": "the times that a solver in C prints, each once",

@@ -26,7 +26,7 @@ class Connection:
 
     def fetchall(self) -> list[Any]:
         self.fetched += 1
-        return []
+        return [[2]] if "current_setting" in self.kept[-1] else []
 
     def cursor(self) -> Connection:
         return Connection()
@@ -42,6 +42,7 @@ def duckdb() -> Iterator[Any]:
         connect=lambda *_, **__: kind(),
         execute=default.execute,
         default_connection=lambda: default,
+        Error=RuntimeError,
     )
     queries._asked.clear()
 
@@ -62,7 +63,7 @@ def run(module: Any, *statements: str) -> Any:
         (" AS rn FROM u", 3),
         ("DELETE FROM v WHERE x = %(x)s", 4),
         ("SELECT other FROM t", None),
-        ("WHERE", 0),
+        ("WHERE", None),
     ],
 )
 def test_the_line_that_asks_a_query_is_known(duckdb: Any, text: str, line: int | None) -> None:
@@ -77,18 +78,30 @@ def test_the_line_that_asks_a_query_is_known(duckdb: Any, text: str, line: int |
     assert (None if asked is None else asked[1]) == line
 
 
+def test_what_a_library_asks_for_the_program_is_known_by_the_programs_line(duckdb: Any) -> None:
+    queries.watch(duckdb)
+    names: dict[str, Any] = {"connection": duckdb.connect()}
+    library = "def read_sql(query):\n    return connection.execute(query)\n"
+    exec(compile(library, "/site-packages/pandas/io/sql.py", "exec"), names)
+    exec(compile("\n\nread_sql('SELECT a FROM other')", "/code/train.py", "exec"), names)
+    asked = queries.asked_at("SELECT a FROM other")
+    assert asked is not None
+    assert asked[:2] == ("/code/train.py", 3)
+
+
 def test_before_anything_was_asked_nothing_is_known(duckdb: Any) -> None:
     queries.watch(duckdb)
-    assert queries.asked_at("SELECT a FROM t WHERE b") == ("", 0, "")
+    assert queries.asked_at("SELECT a FROM t WHERE b") is None
 
 
 def test_only_the_queries_of_chosen_lines_have_one_thread(duckdb: Any) -> None:
     queries.one_thread_at({("/code/train.py", 3)})(duckdb)
     connection = run(duckdb, "SELECT 1", "SELECT 2", "SELECT 3", "SELECT 4")
     assert connection.kept == [
-        *("SELECT 1", "SET threads = 1", "SELECT 2", "RESET threads", "SELECT 3", "SELECT 4")
+        *("SELECT 1", "SELECT current_setting('threads')", "SET threads = 1", "SELECT 2"),
+        *("SET threads = 2", "SELECT 3", "SELECT 4"),
     ]
-    assert connection.fetched == 2  # what nobody fetches keeps a connection from registering a table
+    assert connection.fetched == 3  # what nobody fetches keeps a connection from registering a table
 
 
 def test_each_connection_of_duckdb_draws_from_a_seed(duckdb: Any) -> None:
@@ -111,7 +124,7 @@ def test_sqlite_draws_from_a_seed() -> None:
 def test_a_query_finds_the_variables_of_who_asks_it_through_any_number_of_watchers(duckdb: Any) -> None:
     def execute(self: Connection, statement: str) -> Connection:
         caller = sys._getframe(1)
-        self.kept += [statement, str(caller.f_locals.get("table"))]
+        self.kept += [str(caller.f_locals.get("table")), statement]
         return self
 
     duckdb.DuckDBPyConnection.execute = execute
@@ -122,4 +135,4 @@ def test_a_query_finds_the_variables_of_who_asks_it_through_any_number_of_watche
     names: dict[str, Any] = {}
     exec(compile(program, "/code/train.py", "exec"), names)
     names["main"](connection, [1, 2])
-    assert connection.kept[-2:] == ["SELECT 1 FROM table", "[1, 2]"]
+    assert connection.kept[-2:] == ["[1, 2]", "SELECT 1 FROM table"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reprobuild.twice.external_values import differing
-from reprobuild.twice.late_seeds import LATE, late_seeds
+from reprobuild.twice.known_causes import LATE_SEEDS
+from reprobuild.twice.late_seeds import late_seeds
 from reprobuild.twice.records import Source, Stream
 from support.streams import at, stream
 
@@ -24,7 +25,7 @@ def found(*sources: list[Source]) -> list[tuple[str, int]]:
 
 def test_it_is_told_where_draws_before_it_differ() -> None:
     assert found([drawn("1"), SEED, drawn("5", line=12)], [drawn("2"), SEED, drawn("5", line=12)]) == [
-        (LATE, 9)
+        (LATE_SEEDS["random"], 9)
     ]
 
 

@@ -37,6 +37,7 @@ def test_rows_of_a_table_have_one_outline() -> None:
         ("wallet 3", 0, False),
         ("cpu 3 core", 0, True),
         ("cpu.stats3.loads 7", 0, False),
+        ("cpu.stats31.loads 7", 0, False),
     ],
 )
 def test_the_words_since_the_number_before_count(line: str, at: int, *, measured: bool) -> None:

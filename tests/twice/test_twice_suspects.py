@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.in_image.twice import orders
+from reprobuild.in_image.twice import hints, orders
 from reprobuild.twice import known_causes
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.records import ProgramLine
@@ -20,6 +20,17 @@ def test_the_value_that_a_seed_comes_from_is_tried_before_the_seed() -> None:
     assert [each.candidates for each in suspects(supposed(seed, drawn))] == [(drawn,), (seed,)]
     # And the seed before what is drawn then, which differs for its sake.
     assert next(each.candidates for each in suspects(supposed(DRAW, seed))) == (seed,)
+
+
+@pytest.mark.parametrize("module", known_causes.LATE_SEEDS)
+def test_of_a_late_seed_only_that_generator_is_seeded_at_the_start(module: str) -> None:
+    late = candidate("hint", known_causes.LATE_SEEDS[module], 9)
+    first = suspects(supposed(DRAW, late))[0]
+    assert (first.pins, first.candidates) == (((f"all of {module}", 0, ""),), (late,))
+
+
+def test_what_threads_go_by_is_told_as_the_recorder_tells_it() -> None:
+    assert known_causes.CHECKED == hints.CHECKED
 
 
 @pytest.mark.parametrize(

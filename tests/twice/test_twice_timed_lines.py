@@ -111,12 +111,6 @@ def test_a_library_s_line_that_tells_how_fast_it_was_is_no_result(begin: str) ->
     assert without_libraries_lines(rest, rest) == (rest, rest, [])
 
 
-def test_the_integral_of_highs_over_its_time_is_no_result() -> None:
-    one, other = ["  P-D integral      0.00148353156698"], ["  P-D integral      0.00148431886255"]
-    assert without_libraries_lines(one, other) == ([], [], [(one[0], other[0])])
-    assert without_libraries_lines(["  Dual bound        0.1"], []) == (["  Dual bound        0.1"], [], [])
-
-
 @pytest.mark.parametrize(
     "line",
     [f"loss 0.51 {FAST}", f"{FAST}: 0.5", f"\r 56%| 67/120 [00:02<00:01, loss=0.7][transformers] {FAST}"],

@@ -351,6 +351,7 @@ NUMBERED = "rows that a query numbers in no order"
 TIED = "rows that a query orders by what may be equal"
 OF_A_SET = "the order of a set"
 """Where an order of rows becomes a value."""
+LATE_SEEDS = {each: f"a seed of {each} that comes after draws" for each in ("random", "numpy.random")}
 CHECKED = "what threads go by that they change meanwhile"
 FILLED = "what threads fill in the order in which they come to it"
 """Before what they change in any order."""
@@ -369,7 +370,7 @@ _HINTS = {
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "the clock of a database": SQL_CLOCK,
     "what a database draws": SQL_DRAW,
-    "a seed that comes after the first draws": LATE,
+    **dict.fromkeys(LATE_SEEDS.values(), LATE),
     "what a full queue does not take": FULL,
     "the order in which others connect": CONNECTED,
     "what comes first from others that put something in": FIRST,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from . import known_causes
 from .external_values import Candidate, of_hint
 from .records import ProgramLine, Source, Stream
 
-LATE = "a seed that comes after the first draws"
-_MODULES = ("random", "numpy.random")
 _SEED = ".seed"
 
 
@@ -21,14 +20,14 @@ def late_seeds(streams: Sequence[tuple[Stream, Stream]], candidates: Sequence[Ca
 
 
 def _of_process(one: Stream, other: Stream, drawn: set[tuple[str, ProgramLine]]) -> Iterator[Candidate]:
-    for module in _MODULES:
+    for module, told in known_causes.LATE_SEEDS.items():
         seeds = [_first(stream.sources, module, is_seed=True) for stream in (one, other)]
         draw = _first(one.sources, module, is_seed=False, among=drawn)
         if draw is None or seeds[0] is None or seeds[1] is None:
             continue
         (at, seed), (_, again) = seeds[0], seeds[1]
         if draw[0] < at and (seed.value, seed.place) == (again.value, again.place):
-            yield of_hint(LATE, seed.place)
+            yield of_hint(told, seed.place)
 
 
 def _first(

@@ -69,9 +69,9 @@ def by_form(lines: Sequence[str]) -> dict[str, list[str]]:
 def is_of_measure(line: Sequence[Token], at: int) -> bool:
     """Return whether the words before a number, or the unit behind it, say that it is measured.
 
-    One digit behind a letter is a part of a name, as in cpu.commitStats0.
+    A whole number behind a letter is a part of a name, as in cpu.commitStats0.
     """
-    if at and len(line[at].text) == 1 and line[at - 1].kind == "word":
+    if at and line[at].text.isdecimal() and line[at - 1].kind == "word":
         return False
     after = "".join(token.text for token in line[at + 1 : at + 6])
     return _UNIT.match(after) is not None or _MEASURE.search(_words_before(line, at)) is not None

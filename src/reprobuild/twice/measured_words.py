@@ -10,8 +10,8 @@ from .evidence import EXACT, Evidence
 from .pickle_structure import date_of
 from .text_tokens import digits
 
-SPANS = (b"m8", b"timedelta64")
-"""How NumPy and pandas name types of durations."""
+SPANS = (b"\x8c\x02m8", b"X\x02\0\0\0m8", b"<m8[", b"timedelta64")
+"""How pickles, with the length before it, arrays and tables name types of durations."""
 _LEAST_SPAN = 1e-3
 """Seconds: of a shorter one the microseconds may be a count."""
 _MICRO = timedelta(microseconds=1)

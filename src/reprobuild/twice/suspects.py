@@ -321,8 +321,10 @@ _UNFAITHFUL = ("addresses", "threads")
 
 def _of_hint(name: str) -> Suspect | None:
     remedy = known_causes.of_hint(name)
-    if remedy is known_causes.LATE:
-        return replace(SEEDED, remedy=remedy)
+    for module, told in known_causes.LATE_SEEDS.items():
+        if name == told:  # that module alone: another generator may be the cause
+            what = f"{GENERATORS[module]} seeded at the start"
+            return Suspect(what, ((f"all of {module}", 0, ""),), (), remedy)
     for known, what, pin in _OF_HINTS:
         if remedy is known:
             return Suspect(what, ((pin, 0, ""),), (), remedy, faithful=pin not in _UNFAITHFUL)

@@ -33,7 +33,6 @@ from .line_forms import (
     zeros_behind_signs,
 )
 from .line_order import keep_their_order, matched, rows_in_one_order, turns
-from .process_ports import port_of_processes
 from .progress_bars import common, redrawn
 from .text_tokens import (
     Token,
@@ -228,7 +227,6 @@ class Texts:
                     if self._measured_columns and not of_measure:
                         of_measure = column_of(both[0], i) in self._measured_columns
                     kind = self._explained(x, y, lines, redrawn=redrawn, of_measure=of_measure)
-                    kind = kind or port_of_processes((x.text, y.text), lines, self.sides)
                     if kind is None:
                         unknown.append((x.text, y.text))
                     shown = lines if zeros else (x.text, y.text)

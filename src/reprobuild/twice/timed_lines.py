@@ -17,15 +17,12 @@ from .line_numbers import by_shape, shape_of
 from .text_tokens import Token, tokens
 
 TIMED = "which lines were written as time passed, as runs with faster clocks show"
-OF_LIBRARY = "a line in which a library says how fast it was"
+OF_LIBRARY = "a line that a library writes if something was fast"
 _OF_LIBRARIES = re.compile(
     # transformers, where all of a training's checkpoints were saved within a second, as its loggers write it:
     # https://github.com/huggingface/transformers/blob/main/src/transformers/trainer_utils.py
     r"(?:\[transformers\] |\[[A-Z]+\|(?:trainer_utils|logging)\.py:\d+\] [\d-]{10} [\d:,]{8,12} >> )?"
     r"mtime may not be reliable on this filesystem, falling back to numerical ordering"
-    # HiGHS, which adds up how far its bounds are apart over the time that they are:
-    # https://github.com/ERGO-Code/HiGHS/blob/master/highs/mip/HighsMipSolverData.h
-    r"|  P-D integral {6}\d[\d.e+-]*"
 )
 """Such lines as a whole: one with anything else beside is a result."""
 LEAST_KEPT = 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 from collections.abc import Container, Iterator
 from typing import Any
@@ -18,7 +17,6 @@ from .places import is_users, text
 
 MOST_BYTES = 1 << 20
 MOST_MODULES = 100
-MOST_QUERY = 10_000
 _SETS = ("set", "frozenset")
 _OF_SETS = ("union", "intersection", "difference", "symmetric_difference", "copy")
 _CALLS = {
@@ -48,7 +46,6 @@ _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
 _CONTENTS = ("value", "buf")
-_DRAWN_ROWS = re.compile(r"\border\s+by\s+(?:rand|random|newid)\s*\(|\btablesample\b", re.IGNORECASE)
 FILLED = "what threads fill in the order in which they come to it"
 CHANGED = "what threads change that they share"
 TAKEN = "which of several threads takes what"
@@ -150,9 +147,6 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
             yield from _order_of(node.iter, node.iter.lineno, named)
         elif isinstance(node, (ast.For, ast.comprehension)) and last_name(node.iter) in waited:
             yield node.iter.lineno, "the order of a set of futures"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if _DRAWN_ROWS.search(node.value[:MOST_QUERY]):
-                yield node.lineno, "what a database draws"
         elif isinstance(node, ast.Call):
             yield from _of_call(node, named, harmless)
             yield from _of_queue(node, queues, bounded, workers)

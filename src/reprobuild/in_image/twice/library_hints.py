@@ -77,7 +77,7 @@ def of_query(query: str) -> Iterator[tuple[int, str]]:
 
 def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
     query = query[:MOST_QUERY]
-    for each in _CLOCK.finditer(query):
+    for each in _CLOCK.finditer(query) if any(name in sys.modules for name in _DATABASES) else ():
         yield each, SQL_CLOCK
     for each in _DRAW.finditer(query):
         yield each, SQL_DRAW
@@ -98,15 +98,14 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef) and _is_compiled(node):
             yield from _compiled_draws(node)
             yield from _compiled_races(node)
-        elif any(name in sys.modules for name in _DATABASES):
+        else:
             yield from _queries(node, source)
 
 
 def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         query = node.value
-        is_one = _SELECTS.search(query[:MOST_QUERY]) and queries.asked_at(query) is not None
-        for clause, what in _clauses(query) if is_one else ():
+        for clause, what in _clauses(query) if _SELECTS.search(query[:MOST_QUERY]) else ():
             # A text may be put together of several on lines of their own.
             lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
             own = [line for line in lines if line <= len(source) and clause[0] in source[line - 1]]
@@ -124,9 +123,9 @@ def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:
     found: dict[int, tuple[str, int, str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            place = queries.asked_at(node.value) or ("", 0, "")
-            for line, _ in _queries(node, source) if place[0] else ():
-                found.setdefault(line, place)
+            place = queries.asked_at(node.value)
+            if place is not None:
+                found.update((line, place) for line, _ in _queries(node, source) if line not in found)
     return found
 
 

@@ -1,7 +1,7 @@
 """Which line of the program leaves a seed out: one that makes a generator, or its caller that gives none.
 
-Of ``def __init__(self, seed=None): self.rng = RandomState(seed)``, who calls it without a seed is told; of
-``if rng is None: rng = default_rng()`` this line, and who gave None.
+For ``def __init__(self, seed=None): self.rng = RandomState(seed)`` it is the call without a seed; for
+``if rng is None: rng = default_rng()`` it is this line, with the call beside it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _value(expression: ast.expr, frame: FrameType) -> object:
 
 
 def _defaults(node: ast.AST) -> Iterator[tuple[str, int, int]]:
-    """Yield the name for which, where it is None, a default is taken; the first line and the last of that."""
+    """Yield the name that a default replaces when it is None, and the default's first and last line."""
     taken: Sequence[ast.AST] = ()
     if isinstance(node, (ast.If, ast.IfExp)):
         test = node.test

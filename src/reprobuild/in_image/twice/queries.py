@@ -4,6 +4,7 @@ what databases draw.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import re
@@ -12,18 +13,18 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from .places import here, is_users
+from .places import here
 
 MOST = 1000
 """Queries that are kept."""
 LONGEST = 20_000
 """Characters of one."""
-_METHODS = ("execute", "executemany", "sql", "query")
+_METHODS = ("execute", "executemany", "sql", "query", "from_query")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%\(\w+\)[a-z]|%[sdf]")
 """What a program puts a value in the place of."""
 _LEAST = 8
 """Characters of a piece that tells which query it is of."""
-_ONE, _AS_BEFORE = "SET threads = 1", "RESET threads"
+_ONE = "SET threads = 1"
 _SEED = 0.5
 _asked: dict[str, tuple[str, int, str]] = {}
 """The text of each query, and the line that asked it first."""
@@ -40,13 +41,10 @@ def watch(module: Any) -> None:
 
 
 def asked_at(query: str) -> tuple[str, int, str] | None:
-    """Return the line that asked a query which has this text, or was made of it; None: it was not asked.
-
-    An empty place: that is not known.
-    """
+    """Return the line that asked a query which has this text, or was made of it; None: that is not known."""
     pieces = [piece for piece in map(_plain, _PLACEHOLDER.split(query)) if len(piece) >= _LEAST]
-    if not _asked or not pieces or len(_asked) >= MOST:
-        return "", 0, ""
+    if not pieces:
+        return None
     return next((at for text, at in _asked.items() if all(piece in text for piece in pieces)), None)
 
 
@@ -54,15 +52,21 @@ def one_thread_at(places: Container[tuple[str, int]]) -> Callable[[Any], None]:
     """Return what lets DuckDB answer the queries of some lines in one thread, and others as before."""
 
     def change(module: Any) -> None:
-        alone: set[int] = set()
+        alone: list[tuple[Any, int]] = []
+        """Connections that have one thread, and how many they had, until the next query of another line."""
+        execute = module.DuckDBPyConnection.execute
 
         def before(connection: Any, _: str, place: tuple[str, int, str]) -> None:
-            is_one = place[:2] in places
-            if is_one != (id(connection) in alone):
-                (alone.add if is_one else alone.discard)(id(connection))
-                inner_execute(connection, _ONE if is_one else _AS_BEFORE).fetchall()
+            if place[:2] not in places:
+                while alone:
+                    owner, threads = alone.pop()
+                    with contextlib.suppress(module.Error):  # it may be closed by now
+                        execute(owner, f"SET threads = {threads}").fetchall()
+            elif all(owner is not connection for owner, _ in alone):
+                [[threads]] = execute(connection, "SELECT current_setting('threads')").fetchall()
+                alone.append((connection, int(threads)))
+                execute(connection, _ONE).fetchall()
 
-        inner_execute = module.DuckDBPyConnection.execute
         _around(module, before)
 
     return change
@@ -122,9 +126,10 @@ def _asking(module: Any, owner: Any, inner: Any, before: Callable[..., None]) ->
         frame = sys._getframe(1)
         at = int(owner is not module)
         query = given[at] if len(given) > at else named.get("query")
-        if is_users(frame.f_code.co_filename) and isinstance(query, str):
+        place = here(2)  # pandas asks for the program, too
+        if place[0] and isinstance(query, str):
             connection = given[0] if at else named.get("connection") or module.default_connection()
-            before(connection, query, here(2))
+            before(connection, query, place)
         return call_from(frame, inner, given, named)
 
     return wrapper
