@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,7 +116,11 @@ def test_sqlite_draws_from_a_seed() -> None:
     module = SimpleNamespace(connect=sqlite3.connect, dbapi2=SimpleNamespace())
     queries.seed_draws_of_sqlite(module)
     query = "SELECT random(), hex(randomblob(4)), abs(-3)"
-    one, other = (module.connect(":memory:").execute(query).fetchone() for _ in range(2))
+    rows = []
+    for _ in range(2):
+        with closing(module.connect(":memory:")) as connection:
+            rows.append(connection.execute(query).fetchone())
+    one, other = rows
     assert one == other
     assert len(one[1]) == 8
     assert one[2] == 3
