@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.hints import BATCHES, CHECKED, SET_MADE, TIMER, TRIALS, UNRECORDED, of_file
+from reprobuild.in_image.twice.hints import BATCHES, SET_MADE, TIMER, TRIALS, UNRECORDED, of_file
 from reprobuild.in_image.twice.places import inside
 from reprobuild.in_image.twice.sources import Sources
 from reprobuild.in_image.twice.sources import _audit as audited
+from reprobuild.in_image.twice.thread_hints import CHECKED
 
 FILLED = "what threads fill in the order in which they come to it"
 DRAWN = "what threads draw from one generator"

@@ -17,6 +17,7 @@ from reprobuild.in_image.twice.library_hints import (
     SHARED,
     SQL_CLOCK,
     TIED,
+    TRAINED,
     found,
     of_query,
 )
@@ -131,3 +132,25 @@ def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.
 def test_a_draw_of_compiled_code_is_a_hint(decorator: str, line: str, *, counts: bool) -> None:
     program = f"{decorator}\ndef f():\n    {line}\n"
     assert list(found(ast.parse(program), program.split("\n"))) == [(3, COMPILED_DRAW)] * counts
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"),
+    [
+        ("Word2Vec(\n    texts,\n    workers=4)", [3]),
+        ("settings = dict(workers=4)\nDoc2Vec(texts, **settings)", [1]),
+        ("FastText(texts, seed=1)", [1]),  # which trains in three
+        ("Word2Vec(texts, workers=1)", []),
+        ("train(texts, seed=1)", []),
+    ],
+)
+def test_gensim_trains_in_several_threads_where_it_is_not_told_one(
+    program: str, lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "gensim", raising=False)
+    assert list(found(ast.parse(program), program.split("\n"))) == []
+    monkeypatch.setitem(sys.modules, "gensim", ModuleType("gensim"))
+    assert list(found(ast.parse(program), program.split("\n"))) == [(line, TRAINED) for line in lines]
+    remedy = known_causes.of_hint(TRAINED)
+    assert remedy is not None
+    assert remedy.remedy == "workers=1"

@@ -14,6 +14,7 @@ import pytest
 from reprobuild.in_image.twice.library_pins import (
     one_task_of_asyncio,
     one_thread_of_duckdb,
+    one_worker_of_gensim,
     seed_numba,
     stop_clock_of_duckdb,
     stop_clock_of_sqlite,
@@ -136,3 +137,17 @@ def test_tasks_that_one_makes_run_one_after_the_other_and_may_make_others(
         told.clear()
         assert asyncio.run(main()) == [[f"{n} later", f"{n} sooner"] for n in (1, 2, 3)]
         assert told == in_turn
+
+
+def test_gensim_trains_each_model_in_one_thread() -> None:
+    class Word2Vec:
+        def __init__(self, texts: object = None, *, workers: int = 3) -> None:
+            self.texts, self.workers = texts, workers
+
+    class Doc2Vec(Word2Vec):
+        def __init__(self, *, workers: int) -> None:
+            super().__init__("of paragraphs", workers=workers)
+
+    one_worker_of_gensim(SimpleNamespace(Word2Vec=Word2Vec))
+    made = [Word2Vec(), Word2Vec("a", workers=8), Doc2Vec(workers=8)]
+    assert [(each.texts, each.workers) for each in made] == [(None, 1), ("a", 1), ("of paragraphs", 1)]

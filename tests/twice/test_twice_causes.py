@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reprobuild.twice import known_causes
+from reprobuild.twice import known_causes, known_operations
 from reprobuild.twice.cause_report import cause_rows
 from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import READ
@@ -184,7 +184,7 @@ def test_the_rank_that_made_it_comes_before_those_that_received_it() -> None:
     assert (alone.kind, alone.operation, alone.remedy) == (
         "operation",
         "allreduce_.default",
-        known_causes.COLLECTIVE,
+        known_operations.COLLECTIVE,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reprobuild.in_image.twice import orders
-from reprobuild.twice import known_causes
+from reprobuild.twice import known_causes, known_operations
 from reprobuild.twice.causes import find_cause
 from reprobuild.twice.external_values import CONNECTION_WAIT, _out_of_turn, differing, hints_near
 from reprobuild.twice.records import Source, Stream
@@ -41,7 +41,7 @@ def test_what_an_operation_of_the_programs_own_takes_from_outside_while_it_runs_
     assert (own.kind, [each.place.line for each in own.candidates]) == ("operation", [4])
     assert own.remedy == known_causes.SOURCES["clock"]
     torchs = cause(run("0", "index_put.default"), run("1", "index_put.default"))
-    assert (torchs.candidates, torchs.remedy) == ((), known_causes.of_operation("index_put.default"))
+    assert (torchs.candidates, torchs.remedy) == ((), known_operations.of_operation("index_put.default"))
 
 
 def test_what_a_process_reads_of_others_is_no_cause_before_what_these_do() -> None:
@@ -92,7 +92,7 @@ def test_a_seed_of_a_rank_comes_before_what_only_moves_its_values() -> None:
             received, op(2, f"b{x}", (f"a{x}", 0)), backward(f"c{x}", (f"b{x}", 1)), sources=[*seeds]
         )
 
-    assert cause(run("0"), run("1")).remedy == known_causes.MOVED
+    assert cause(run("0"), run("1")).remedy == known_operations.MOVED
     drawn = [
         (Source("entropy", "os.urandom", x, x, at(7)), Source("seed", "torch.manual_seed", x, x, at(8)))
         for x in ("0", "1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reprobuild.in_image.twice import hints, orders
+from reprobuild.in_image.twice import orders, thread_hints
 from reprobuild.twice import known_causes
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.records import ProgramLine
@@ -30,7 +30,7 @@ def test_of_a_late_seed_only_that_generator_is_seeded_at_the_start(module: str) 
 
 
 def test_what_threads_go_by_is_told_as_the_recorder_tells_it() -> None:
-    assert known_causes.CHECKED == hints.CHECKED
+    assert known_causes.CHECKED == thread_hints.CHECKED
 
 
 @pytest.mark.parametrize(

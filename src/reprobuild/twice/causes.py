@@ -1,19 +1,14 @@
 """Find the first operation with equal inputs and another output, or the external value before it. Pure
-but for reading the values that the trace kept.
+but for `kept_values`.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
-from ..host.home import open_regular
-from ..selftest.distance import largest_ulp
-from . import known_causes
+from . import known_causes, known_operations
 from .external_values import (
     Candidate,
     differing,
@@ -30,6 +25,7 @@ from .external_values import (
 )
 from .first_difference import DATA, Parting, pairs
 from .internal import internal_outputs, without_internal
+from .kept_values import ulp_apart
 from .known_causes import Remedy, of_source
 from .late_seeds import late_seeds
 from .races import Input, is_handed, is_torn, races
@@ -38,9 +34,6 @@ from .records import Operation, ProgramLine, Stream
 Kind = Literal["operation", "uninitialised", "random", "race", "outside", "flow", "source"]
 COMPUTED = ("operation", "uninitialised", "race")
 """Kinds of what an operation did by itself."""
-_SHAPE = re.compile(r"([a-z0-9]+)\[([0-9, ]*)\] \S+")
-_WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-MOST_VALUES = 8 << 20
 MOST_CANDIDATES = 40
 MOST_HINTS = 3
 ATTACHES = ("set_.",)
@@ -137,7 +130,9 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
         label = parting.stream if parting is not None else ""
         return _by_source(candidates, label, hints) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])
-    if finding.remedy is known_causes.MOVED:  # no cause by itself; a seed that is another one in each run is
+    if (
+        finding.remedy is known_operations.MOVED
+    ):  # no cause by itself; a seed that is another one in each run is
         seeds = [each for each in candidates if each.kind == "seed"]
         if seeds:
             origins = [origin for seed in seeds for origin in seeded_by(seed, candidates)]
@@ -261,7 +256,7 @@ def _differs(
         told = "its memory was filled by another process, or from a file"
         return _Finding("outside", known_causes.OUTSIDE, told, number)
     told = "its inputs were equal and its output was not"
-    return None if a.empty else _Finding("operation", known_causes.of_operation(a.name), told, number)
+    return None if a.empty else _Finding("operation", known_operations.of_operation(a.name), told, number)
 
 
 def _of_inputs(
@@ -321,7 +316,7 @@ def _unwritten(made: int, maker: Operation, reader: Operation) -> _Finding:
         told = f"what came from other ranks differs; {reader.name} at {reader.place} is the first to read it"
         # Any source: this rank itself takes what comes first.
         return _Finding(
-            "operation", known_causes.of_operation(maker.name), told, made, "any_source" not in maker.name
+            "operation", known_operations.of_operation(maker.name), told, made, "any_source" not in maker.name
         )
     told = f"{reader.name} at {reader.place} read the memory that it gave, before all of it was written"
     return _Finding("uninitialised", known_causes.UNINITIALISED, told, made)
@@ -412,37 +407,3 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed",
     )
-
-
-def ulp_apart(a: Operation, b: Operation, streams: tuple[Stream, Stream]) -> int | None:
-    """Return the largest distance between the outputs of two operations; None if no values were kept."""
-    distances = []
-    for at, (x, y) in enumerate(zip(a.outputs, b.outputs, strict=False)):
-        if x == y or at >= min(len(a.kept), len(b.kept)) or min(a.kept[at], b.kept[at]) < 0:
-            continue
-        shape = _SHAPE.fullmatch(a.shapes[at])
-        if shape is None or shape[1] not in _WIDTHS:
-            continue
-        sizes = [int(size) for size in shape[2].split(",") if size.strip()]
-        size = math.prod(sizes) * _WIDTHS[shape[1]]
-        if not 0 < size <= MOST_VALUES:
-            continue
-        one, other = (
-            _values(streams[0].values, a.kept[at], size),
-            _values(streams[1].values, b.kept[at], size),
-        )
-        found = largest_ulp(one, other, shape[1])
-        if found is not None:
-            distances.append(found)
-    return max(distances, default=None)
-
-
-def _values(path: Path, at: int, size: int) -> bytes:
-    try:
-        if path.is_symlink():
-            return b""
-        with open_regular(path) as file:
-            file.seek(at)
-            return file.read(size)
-    except OSError:
-        return b""

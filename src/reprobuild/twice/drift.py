@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .causes import ulp_apart
 from .first_difference import kinds_apart, machine_of, pairs
+from .kept_values import ulp_apart
 from .records import Operation, ProgramLine, Stream
 
 Place = tuple[str, ProgramLine, str, bool]

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import hints
+from . import thread_hints
 from .libraries import PINNED, seeded_with
 from .missing_seeds import takes_none
 from .places import here, inside, is_users, text
@@ -20,7 +20,7 @@ _of_the_system: weakref.WeakKeyDictionary[Any, tuple[str, int, str]] = weakref.W
 _SEEDED_STATE = re.compile(r"RandomState\(\s*[^)\s]")
 
 DRAWS = (
-    *hints.DRAWS,
+    *thread_hints.DRAWS,
     *("getrandbits", "randbytes", "betavariate", "expovariate", "triangular", "seed"),
 )
 """Functions of Python's generators."""

@@ -12,8 +12,10 @@ import sys
 from collections.abc import Container, Iterator
 from typing import Any
 
-from . import library_hints
+from . import library_hints, thread_hints
 from .places import is_users, text
+from .syntax import assigned, called_name, last_name, made_by, owner_of
+from .thread_hints import GETS
 
 MOST_BYTES = 1 << 20
 MOST_MODULES = 100
@@ -39,46 +41,21 @@ UNRECORDED = "what a process does that is not recorded, as it gets variables of 
 UNSEEDED = "a generator that the system seeds"
 TIMER = "a timer that interrupts the program"
 TRIALS = "trials that run at once"
-SHARED_GENERATOR = "what threads draw from one generator"
 BATCHES = "batches in the order in which workers finish"
 SET_MADE = "a set of which the order counts"
 _SHARED = "what other processes change meanwhile"
 _SHARING = ("share_memory", "share_memory_")
 _VALUES = ("Value", "RawValue", "Array", "RawArray", "SharedMemory", "ShareableList")
 _CONTENTS = ("value", "buf")
-FILLED = "what threads fill in the order in which they come to it"
-CHANGED = "what threads change that they share"
 TAKEN = "which of several threads takes what"
-CHECKED = "what threads go by that they change meanwhile"
-_ENDS = (ast.Break, ast.Return, ast.Continue)
-_GETS = ("get", "get_nowait")
 _OF_QUEUES = {
-    **dict.fromkeys(_GETS, "what comes first from others that put something in"),
+    **dict.fromkeys(GETS, "what comes first from others that put something in"),
     "put_nowait": "what a full queue does not take",
 }
 _QUEUES = ("Queue", "SimpleQueue", "JoinableQueue", "LifoQueue")
 SEEDED = (
     *("seed", "Random", "default_rng", "RandomState", "SeedSequence"),
     *("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"),
-)
-_STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
-"""Which argument is the function that other threads then run."""
-_TASKS = ("create_task", "ensure_future", "gather", "start_soon")
-_ANY_ORDER = ("add", "update", "setdefault")
-"""Methods that mostly leave the same in any order."""
-_FILLS = (
-    *("append", "extend", "put", "insert", "write", "writelines", "writerow", "writerows"),
-    *_ANY_ORDER,
-)
-DRAWS = (
-    *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
-    "normalvariate",
-)
-"""Methods of Python's generators that programs mostly call."""
-_DRAWS = (
-    *DRAWS,
-    *("normal", "integers", "permutation", "permuted", "standard_normal", "exponential", "poisson"),
-    *("rand", "randn", "binomial"),
 )
 _SORTING = ("sorted", "len", "sum", "min", "max", "any", "all", "set", "frozenset")
 
@@ -127,20 +104,21 @@ def _read(path: str) -> tuple[list[tuple[int, str]], dict[int, tuple[str, int, s
 
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     named, waited = _of_sets(tree), _waited_for(tree)
-    queues, values = _made_by(tree, _QUEUES), _made_by(tree, _VALUES)
-    bounded = _made_by(tree, _QUEUES, given=True)
+    queues, values = made_by(tree, _QUEUES), made_by(tree, _VALUES)
+    bounded = made_by(tree, _QUEUES, given=True)
     harmless = {
         id(argument)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SORTING
         for argument in node.args
     }
-    run_by_threads = _run_by_threads(tree)
-    workers = {id(each) for function, _ in run_by_threads for each in ast.walk(function)}
+    run_by_threads = thread_hints.run_by_threads(tree)
+    workers = {id(each) for started in run_by_threads for each in ast.walk(started.function)}
     got = _got_elsewhere(tree, queues, workers)
-    for function, started in run_by_threads:
-        yield from _of_thread(function, started, queues, got)
-    yield from _tasks(tree)
+    for started in run_by_threads:
+        yield from thread_hints.of_thread(started, queues, got)
+    yield from thread_hints.under_locks(tree)
+    yield from thread_hints.tasks(tree)
     yield from library_hints.found(tree, source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.For, ast.comprehension)) and _is_set(node.iter, named):
@@ -161,12 +139,12 @@ def _of_sets(tree: ast.AST) -> dict[str, int]:
     found: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
-            pairs = list(_assigned(node))
+            pairs = list(assigned(node))
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             pairs = [(node.target, node.value)]
-        elif isinstance(node, ast.Call) and _called(node) == "setdefault" and len(node.args) > 1:
+        elif isinstance(node, ast.Call) and called_name(node) == "setdefault" and len(node.args) > 1:
             if _is_set(node.args[1], {}):
-                found.setdefault(f"[{last_name(_owner(node))}", node.lineno)
+                found.setdefault(f"[{last_name(owner_of(node))}", node.lineno)
             continue
         else:
             continue
@@ -186,7 +164,7 @@ def _of_sets(tree: ast.AST) -> dict[str, int]:
 
 def _makes_sets(value: ast.expr) -> bool:
     """Return whether it is a ``defaultdict(set)``."""
-    if not isinstance(value, ast.Call) or _called(value) != "defaultdict":
+    if not isinstance(value, ast.Call) or called_name(value) != "defaultdict":
         return False
     return any(last_name(each) in _SETS for each in value.args[:1])
 
@@ -196,7 +174,9 @@ def _waited_for(tree: ast.AST) -> set[str]:
     return {
         last_name(each)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) == "wait"
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and called_name(node.value) == "wait"
         for target in node.targets
         if isinstance(target, ast.Tuple)
         for each in target.elts
@@ -224,22 +204,22 @@ def _order_of(node: ast.AST, line: int, named: dict[str, int]) -> Iterator[tuple
 def _of_queue(
     node: ast.Call, queues: set[str], bounded: set[str], workers: Container[int]
 ) -> Iterator[tuple[int, str]]:
-    name, owner = _called(node), last_name(_owner(node))
+    name, owner = called_name(node), last_name(owner_of(node))
     if name in _OF_QUEUES and owner in (bounded if name == "put_nowait" else queues):
-        yield node.lineno, TAKEN if name in _GETS and id(node) in workers else _OF_QUEUES[name]
+        yield node.lineno, TAKEN if name in GETS and id(node) in workers else _OF_QUEUES[name]
 
 
 def _got_elsewhere(tree: ast.AST, queues: set[str], workers: Container[int]) -> set[str]:
     """Return the queues from which something is taken outside of what threads run: there its order counts."""
     return {
-        last_name(_owner(node))
+        last_name(owner_of(node))
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _called(node) in _GETS and id(node) not in workers
+        if isinstance(node, ast.Call) and called_name(node) in GETS and id(node) not in workers
     } & queues
 
 
 def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Iterator[tuple[int, str]]:
-    name = _called(node)
+    name = called_name(node)
     if name in _SHARING:
         yield node.lineno, _SHARED
     if name in _CALLS:
@@ -262,19 +242,6 @@ def _of_call(node: ast.Call, named: dict[str, int], harmless: set[int]) -> Itera
                 yield from _order_of(argument, node.lineno, named)
 
 
-def _made_by(tree: ast.AST, calls: tuple[str, ...], *, given: bool = False) -> set[str]:
-    """Return the names that are given what such a call makes; ``given``: with an argument, such as a size."""
-    return {
-        last_name(target)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        for target, value in _assigned(node)
-        if isinstance(value, ast.Call)
-        and _called(value) in calls
-        and (not given or value.args or value.keywords)
-    }
-
-
 def _read_by_name(node: ast.Attribute | ast.Subscript) -> str | None:
     """Return whose content is read, as in ``counter.value`` and ``array[0]``."""
     if isinstance(node, ast.Subscript) or node.attr in _CONTENTS:
@@ -282,35 +249,9 @@ def _read_by_name(node: ast.Attribute | ast.Subscript) -> str | None:
     return None
 
 
-def last_name(node: ast.AST) -> str:
-    """Return the last name of ``name`` or ``some.name``."""
-    return getattr(node, "id", "") or getattr(node, "attr", "")
-
-
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-
-
-def _owner(node: ast.Call) -> ast.AST:
-    """Return what a method is called of."""
-    return node.func.value if isinstance(node.func, ast.Attribute) else node
-
-
-def _assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Give what is assigned to what, also of ``a, b = c, d``; asyncio's ``await wait(…)`` gives two sets."""
-    waited = node.value.value if isinstance(node.value, ast.Await) else None
-    for target in node.targets:
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            yield from zip(target.elts, node.value.elts)
-        elif isinstance(target, ast.Tuple) and isinstance(waited, ast.Call) and _called(waited) == "wait":
-            yield from ((each, ast.Set(elts=[])) for each in target.elts)
-        else:
-            yield target, node.value
-
-
 def _is_set(node: ast.AST, named: dict[str, int]) -> bool:
     if isinstance(node, ast.Call):
-        called, owner = _called(node), _owner(node)
+        called, owner = called_name(node), owner_of(node)
         if isinstance(node.func, ast.Name):
             return called in _SETS
         return (
@@ -325,119 +266,3 @@ def _is_set(node: ast.AST, named: dict[str, int]) -> bool:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)):
         return _is_set(node.left, named) or _is_set(node.right, named)
     return isinstance(node, (ast.Set, ast.SetComp)) or (isinstance(node, ast.Name) and node.id in named)
-
-
-def _run_by_threads(tree: ast.AST) -> list[tuple[ast.FunctionDef, list[int]]]:
-    """Return the functions that threads run, each with the lines that start them."""
-    started: dict[str, list[int]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = _called(node)
-            at = _STARTS.get(name, -1) if isinstance(node.func, ast.Attribute) else -1  # not Python's own map
-            given = [node.args[at]] if 0 <= at < len(node.args) else []
-            given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]
-            for each in given:
-                started.setdefault(last_name(each), []).append(node.lineno)
-        elif isinstance(node, ast.ClassDef) and any(
-            last_name(base) in ("Thread", "Process") for base in node.bases
-        ):
-            started.setdefault("run", [])
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return [(each, started[each.name]) for each in functions if each.name in started]
-
-
-def _of_thread(
-    node: ast.FunctionDef, started: list[int], queues: Container[str], got: Container[str]
-) -> Iterator[tuple[int, str]]:
-    """Give the lines of a function that threads run, at which they fill what they share.
-
-    Where it only fills a place of its own, which an argument says, what it calls may change the rest: then it
-    is the line that starts the threads. Of what it puts into a queue, that counts which takes it.
-    """
-    names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-    own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
-    # A place that an argument says, or what is taken from a queue, no other thread fills.
-    taken = {
-        last_name(target)
-        for each in ast.walk(node)
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
-        if _called(each.value) in _GETS and last_name(_owner(each.value)) in queues
-        for target in each.targets
-    }
-    places = {each.arg for each in node.args.args} | taken
-    loops = (each for each in ast.walk(node) if isinstance(each, ast.For))
-    places |= {last_name(each.target) for each in loops if last_name(each.iter) in places}
-    failing = {
-        line.lineno
-        for each in ast.walk(node)
-        if isinstance(each, ast.ExceptHandler)
-        for line in ast.walk(each)
-        if isinstance(line, ast.stmt)
-    }
-
-    def others(filled: Iterator[tuple[int, ast.expr]]) -> list[int]:
-        pairs = [(line, value) for line, value in filled if line not in failing]
-        return [line for line, value in pairs if _name_of(value) not in own and last_name(value) not in got]
-
-    filled, shared = others(_filled(node)), others(_filled(node, but=places))
-    drawn = [line for line, value in _drawn(node) if _name_of(value) not in own]
-    any_order = {
-        each.lineno for each in ast.walk(node) if isinstance(each, ast.Call) and _called(each) in _ANY_ORDER
-    }
-    yield from ((line, CHANGED if line in any_order else FILLED) for line in shared)
-    yield from ((line, SHARED_GENERATOR) for line in drawn)
-    yield from ((line, CHECKED) for line in _checked(node))
-    if filled and not (shared or drawn or taken):
-        yield from ((line, "threads that share what they work on") for line in started)
-
-
-def _checked(node: ast.FunctionDef) -> Iterator[int]:
-    """Give the lines at which a function ends, or a turn of its loop, by an attribute that it changes."""
-    stored = {
-        ast.dump(each.value) + each.attr
-        for each in ast.walk(node)
-        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
-    }
-    for each in ast.walk(node):
-        if isinstance(each, ast.While) or (isinstance(each, ast.If) and isinstance(each.body[-1], _ENDS)):
-            read = [part for part in ast.walk(each.test) if isinstance(part, ast.Attribute)]
-            if stored & {ast.dump(part.value) + part.attr for part in read}:
-                yield each.lineno
-
-
-def _name_of(value: ast.expr) -> str:
-    """Return the name that an expression is; empty: it is another one."""
-    return value.id if isinstance(value, ast.Name) else ""
-
-
-def _tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the lines of coroutines that wait, at which they fill what is not their own."""
-    if not any(isinstance(node, ast.Call) and _called(node) in _TASKS for node in ast.walk(tree)):
-        return
-    for node in ast.walk(tree):
-        inner = [*ast.walk(node)] if isinstance(node, ast.AsyncFunctionDef) else []
-        waits = [each.lineno for each in inner if isinstance(each, (ast.Await, ast.AsyncWith, ast.AsyncFor))]
-        own = {each.id for each in inner if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-        for line, value in _filled(node) if waits else ():
-            if line > min(waits) and not (isinstance(value, ast.Name) and value.id in own):
-                yield line, "what tasks fill in the order in which tasks end"
-
-
-def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
-    """Give what a function draws from, with the lines."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRAWS:
-            yield node.lineno, node.func.value
-
-
-def _filled(function: ast.AST, but: Container[str] = ()) -> Iterator[tuple[int, ast.expr]]:
-    """Give what a function puts something into, with the lines; not into places of some names alone."""
-    for node in ast.walk(function):
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for each in targets:
-                of_its_own = isinstance(node, ast.Assign) and last_name(getattr(each, "slice", each)) in but
-                if isinstance(each, ast.Subscript) and not of_its_own:
-                    yield node.lineno, each.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
-            yield node.lineno, node.func.value

@@ -20,6 +20,8 @@ SQL_CLOCK = "the clock of a database"
 SQL_DRAW = "what a database draws"
 SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
+TRAINED = "vectors that threads of gensim's train at once"
+_TRAINERS = ("Word2Vec", "Doc2Vec", "FastText")
 MOST_QUERY = 10_000
 """Characters of a query that are read."""
 MOST_FILES = 32
@@ -98,6 +100,8 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef) and _is_compiled(node):
             yield from _compiled_draws(node)
             yield from _compiled_races(node)
+        elif isinstance(node, ast.Call) and "gensim" in sys.modules:
+            yield from _trained(node)
         else:
             yield from _queries(node, source)
 
@@ -116,6 +120,16 @@ def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         and getattr(node.func, "attr", "") in _AGGREGATES
     ):
         yield node.lineno, ORDERLESS
+
+
+def _trained(node: ast.Call) -> Iterator[tuple[int, str]]:
+    """Give the line that lets gensim train in several threads, as it does by default."""
+    for each in node.keywords:
+        if each.arg == "workers" and getattr(each.value, "value", 0) != 1:
+            yield each.value.lineno, TRAINED
+    told = {each.arg for each in node.keywords}
+    if _name(node.func) in _TRAINERS and not told & {"workers", None}:
+        yield node.lineno, TRAINED
 
 
 def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:

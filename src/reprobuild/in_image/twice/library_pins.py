@@ -1,4 +1,6 @@
-"""Experiments with libraries: DuckDB's threads, databases' clocks, Numba's generators, tasks of asyncio."""
+"""Experiments with libraries: threads of DuckDB and gensim, databases' clocks, Numba's generators, asyncio's
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -97,6 +99,17 @@ def seed_numba(module: Any) -> None:
     module.njit(seed)(0)
     numpy.random.set_state(states[0])
     random.setstate(states[1])
+
+
+def one_worker_of_gensim(module: Any) -> None:
+    """Let gensim train each model in one thread."""
+    made = module.Word2Vec.__init__  # which those of paragraphs and of parts of words call, too
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        made(self, *arguments, **{**named, "workers": 1})
+
+    module.Word2Vec.__init__ = init
 
 
 def one_task_of_asyncio(module: Any) -> None:

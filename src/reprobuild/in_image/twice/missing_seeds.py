@@ -13,8 +13,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from .hints import SEEDED, last_name
+from .hints import SEEDED
 from .places import is_users
+from .syntax import last_name
 
 MOST_CALLERS = 5
 _VARARGS, _VARKEYWORDS = 4, 8

@@ -402,6 +402,7 @@ _CHANGES: tuple[tuple[str, str, Callable[[Any], None]], ...] = (
     ("trials", "optuna.study.study", _one_trial),
     ("duckdb", "duckdb", library_pins.one_thread_of_duckdb),
     ("numba", "numba", library_pins.seed_numba),
+    ("gensim", "gensim.models.word2vec", library_pins.one_worker_of_gensim),
     ("all of random", "random", lambda module: module.seed(0)),
     ("all of numpy.random", "numpy.random", lambda module: module.seed(0)),
     ("all of torch", "torch", lambda module: module.manual_seed(0)),

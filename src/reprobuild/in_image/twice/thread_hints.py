@@ -1,0 +1,213 @@
+"""Lines of what threads and tasks run, that change or draw from what these share."""
+
+from __future__ import annotations
+
+import ast
+
+from .syntax import called_name, last_name, owner_of
+
+TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+GETS = ("get", "get_nowait")
+SHARED_GENERATOR = "what threads draw from one generator"
+FILLED = "what threads fill in the order in which they come to it"
+CHANGED = "what threads change that they share"
+CHECKED = "what threads go by that they change meanwhile"
+_LOCK = "lock"
+_ENDS = (ast.Break, ast.Return, ast.Continue)
+_STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
+"""Which argument is the function that other threads then run."""
+_TASKS = ("create_task", "ensure_future", "gather", "start_soon")
+_ANY_ORDER = ("add", "update", "setdefault")
+"""Methods that mostly leave the same in any order."""
+_FILLS = (
+    *("append", "extend", "put", "insert", "write", "writelines", "writerow", "writerows"),
+    *_ANY_ORDER,
+)
+DRAWS = (
+    *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
+    "normalvariate",
+)
+"""Methods of Python's generators that programs mostly call."""
+_DRAWS = (
+    *DRAWS,
+    *("normal", "integers", "permutation", "permuted", "standard_normal", "exponential", "poisson"),
+    *("rand", "randn", "binomial"),
+)
+
+
+class Started:
+    """A function that threads run."""
+
+    def __init__(self, function: ast.FunctionDef, lines: list[int], own: set[str]) -> None:
+        """``lines``: those that start them; ``own``: what each has for itself, as ``self.rng``."""
+        self.function, self.lines, self.own = function, lines, own
+
+
+def run_by_threads(tree: ast.AST) -> list[Started]:
+    """Return the functions that threads run."""
+    lines: dict[str, list[int]] = {}
+    of_one: set[str] = set()  # object, or of none
+    each_time = _loop_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = called_name(node)
+            at = _STARTS.get(name, -1) if isinstance(node.func, ast.Attribute) else -1  # not Python's own map
+            given = [node.args[at]] if 0 <= at < len(node.args) else []
+            given += [word.value for word in node.keywords if word.arg in ("target", "func", "fn")]
+            for each in given:
+                lines.setdefault(last_name(each), []).append(node.lineno)
+                if not (isinstance(each, ast.Attribute) and last_name(each.value) in each_time):
+                    of_one.add(last_name(each))
+        elif isinstance(node, ast.ClassDef) and any(
+            last_name(base) in ("Thread", "Process") for base in node.bases
+        ):
+            lines.setdefault("run", [])
+    made = _made_by_objects(tree)
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return [
+        Started(each, lines[each.name], made.get(id(each), set()) if each.name not in of_one else set())
+        for each in functions
+        if each.name in lines
+    ]
+
+
+def _loop_names(tree: ast.AST) -> set[str]:
+    """Return the names that go through something."""
+    loops = (node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.comprehension)))
+    return {last_name(part) for loop in loops for part in ast.walk(loop.target)}
+
+
+def _made_by_objects(tree: ast.AST) -> dict[int, set[str]]:
+    """Return, by each method, the attributes that its class' constructor makes and is not given."""
+    found: dict[int, set[str]] = {}
+    for kind in ast.walk(tree):
+        body = kind.body if isinstance(kind, ast.ClassDef) else []
+        methods = [each for each in body if isinstance(each, ast.FunctionDef)]
+        constructors = [each for each in methods if each.name == "__init__"]
+        made = {
+            ast.dump(target).replace("Store()", "Load()")
+            for constructor in constructors
+            for node in ast.walk(constructor)
+            if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Call, ast.List, ast.Dict))
+            for target in node.targets
+            if isinstance(target, ast.Attribute)
+        }
+        found.update((id(each), made) for each in methods if made)
+    return found
+
+
+def of_thread(started: Started, queues: Container[str], got: Container[str]) -> Iterator[tuple[int, str]]:
+    """Give the lines of a function that threads run, at which they fill what they share.
+
+    Where it only fills a place of its own, which an argument says, what it calls may change the rest: then it
+    is the line that starts the threads. Of what it puts into a queue, that counts which takes it.
+    """
+    node = started.function
+    names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    own = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+    # A place that an argument says, or what is taken from a queue, no other thread fills.
+    taken = {
+        last_name(target)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call)
+        if called_name(each.value) in GETS and last_name(owner_of(each.value)) in queues
+        for target in each.targets
+    }
+    places = {each.arg for each in node.args.args} | taken
+    loops = (each for each in ast.walk(node) if isinstance(each, ast.For))
+    places |= {last_name(each.target) for each in loops if last_name(each.iter) in places}
+    failing = {
+        line.lineno
+        for each in ast.walk(node)
+        if isinstance(each, ast.ExceptHandler)
+        for line in ast.walk(each)
+        if isinstance(line, ast.stmt)
+    }
+
+    def is_own(value: ast.expr) -> bool:
+        return _name_of(value) in own or ast.dump(value) in started.own
+
+    def others(filled: Iterator[tuple[int, ast.expr]]) -> list[int]:
+        pairs = [(line, value) for line, value in filled if line not in failing and not is_own(value)]
+        return [line for line, value in pairs if last_name(value) not in got]
+
+    filled, shared = others(_filled(node)), others(_filled(node, but=places))
+    drawn = [line for line, value in _drawn(node) if not is_own(value)]
+    any_order = {
+        each.lineno
+        for each in ast.walk(node)
+        if isinstance(each, ast.Call) and called_name(each) in _ANY_ORDER
+    }
+    yield from ((line, CHANGED if line in any_order else FILLED) for line in shared)
+    yield from ((line, SHARED_GENERATOR) for line in drawn)
+    yield from ((line, CHECKED) for line in _checked(node))
+    if filled and not (shared or drawn or taken):
+        yield from ((line, "threads that share what they work on") for line in started.lines)
+
+
+def under_locks(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give the lines at which something is filled, or added up, while a lock is held."""
+    for block in ast.walk(tree):
+        if not isinstance(block, (ast.With, ast.AsyncWith)):
+            continue
+        held = [last_name(each.context_expr).lower() for each in block.items]
+        for statement in block.body if any(_LOCK in name for name in held) else ():
+            yield from ((line, FILLED) for line, _ in _filled(statement))
+            for node in ast.walk(statement):
+                if isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant):
+                    yield node.lineno, CHANGED
+
+
+def _checked(node: ast.FunctionDef) -> Iterator[int]:
+    """Give the lines at which a function ends, or a turn of its loop, by an attribute that it changes."""
+    stored = {
+        ast.dump(each.value) + each.attr
+        for each in ast.walk(node)
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)
+    }
+    for each in ast.walk(node):
+        if isinstance(each, ast.While) or (isinstance(each, ast.If) and isinstance(each.body[-1], _ENDS)):
+            read = [part for part in ast.walk(each.test) if isinstance(part, ast.Attribute)]
+            if stored & {ast.dump(part.value) + part.attr for part in read}:
+                yield each.lineno
+
+
+def _name_of(value: ast.expr) -> str:
+    """Return the name that an expression is; empty: it is another one."""
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give the lines of coroutines that wait, at which they fill what is not their own."""
+    if not any(isinstance(node, ast.Call) and called_name(node) in _TASKS for node in ast.walk(tree)):
+        return
+    for node in ast.walk(tree):
+        inner = [*ast.walk(node)] if isinstance(node, ast.AsyncFunctionDef) else []
+        waits = [each.lineno for each in inner if isinstance(each, (ast.Await, ast.AsyncWith, ast.AsyncFor))]
+        own = {each.id for each in inner if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        for line, value in _filled(node) if waits else ():
+            if line > min(waits) and not (isinstance(value, ast.Name) and value.id in own):
+                yield line, "what tasks fill in the order in which tasks end"
+
+
+def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
+    """Give what a function draws from, with the lines."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRAWS:
+            yield node.lineno, node.func.value
+
+
+def _filled(function: ast.AST, but: Container[str] = ()) -> Iterator[tuple[int, ast.expr]]:
+    """Give what a function puts something into, with the lines; not into places of some names alone."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for each in targets:
+                of_its_own = isinstance(node, ast.Assign) and last_name(getattr(each, "slice", each)) in but
+                if isinstance(each, ast.Subscript) and not of_its_own:
+                    yield node.lineno, each.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILLS:
+            yield node.lineno, node.func.value
