@@ -201,6 +201,16 @@ for estimator in (make(None)[0], clone(make(None)[0]), make(7)[0]):
     estimator.fit()
 for sampler in (make(None)[1], make(7)[1]):
     sampler.rng
+
+
+def make_of(seed):
+    found = BaseEstimator()
+    if seed:
+        found.random_state = seed
+    return found
+
+
+make_of(0).fit()
 """
 SKLEARN = """
 import random
@@ -259,9 +269,13 @@ def test_what_draws_later_for_want_of_a_seed_is_told_where_it_was_made(tmp_path:
     lines = SEEDLESS.splitlines()
     made = 3 + lines.index("    return BaseEstimator(")
     told = [
-        (each["kind"], each["place"][1])
+        (each["kind"], each["place"][1], each["for"][1])
         for each in records
         if each.get("k") == "source" and each["kind"] in ("draw", "entropy")
     ]
     fitted = 2 + 1 + lines.index("    estimator.fit()")
-    assert told == [("draw", made), ("draw", made), ("draw", fitted), ("entropy", made + 2)]
+    of_zero = 3 + lines.index("    found = BaseEstimator()")
+    assert told == [
+        *(("draw", made, 0), ("draw", made, 0), ("draw", fitted, 0), ("entropy", made + 2, 0)),
+        ("draw", of_zero, of_zero + 1),
+    ]

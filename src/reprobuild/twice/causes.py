@@ -348,7 +348,9 @@ def _cause(
             finding = replace(finding, remedy=known_causes.FLOW, told=f"{finding.told}: {seeds}")
             near = [*hints[:MOST_HINTS], *near]
         else:
-            hints = [hint for hint in hints if hint.name == known_causes.UNSEEDED_HINT]
+            unseeded = [hint for hint in hints if hint.name == known_causes.UNSEEDED_HINT]
+            drops = [h for h in hints if h.name == known_causes.DROPPED and h.place == operation.place]
+            hints = [*drops, *unseeded]
     told = {(each.place.file, each.place.line) for each in near}
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]
     remedy = finding.remedy
@@ -358,7 +360,8 @@ def _cause(
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     direct = direct and not is_from_elsewhere(near[0])
     if near and (direct or computed) and not order:
-        remedy = of_source(near[0].kind, near[0].name) or remedy
+        of_name = known_causes.of_hint(near[0].name) if near[0].kind == "hint" else None
+        remedy = of_name or of_source(near[0].kind, near[0].name) or remedy
     return Cause(
         kind=finding.kind,
         operation=operation.name,

@@ -29,6 +29,7 @@ SHARED = Remedy(
     "give each thread, and each DataLoader that a thread reads, a generator of its own",
     "the trace of both runs",
 )
+DROPPED = "dropout that draws where nothing is trained"
 UNSEEDED_HINT = "a generator that the system seeds"
 """The recorder's label of a line that may let the system seed a generator."""
 ORDER = Remedy(
@@ -104,6 +105,11 @@ TRAINED = Remedy(
     "gensim trains in several threads, which change the same vectors in any order",
     "workers=1",
     "gensim's documentation of Word2Vec: seed",
+)
+DROPS = Remedy(
+    "dropout is on: the model is in training mode where nothing is trained",
+    "call the model's eval() before it answers; where dropout is meant to be on, torch.manual_seed(SEED)",
+    "PyTorch's documentation of torch.nn.Module.eval",
 )
 LATE = Remedy(
     "what is drawn before the seed is set comes from a generator that the system seeded",
@@ -285,6 +291,7 @@ _HINTS = {
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "vectors that threads of gensim's train at once": TRAINED,
     "the clock of a database": SQL_CLOCK,
+    DROPPED: DROPS,
     "what a database draws": SQL_DRAW,
     **dict.fromkeys(LATE_SEEDS.values(), LATE),
     "what a full queue does not take": FULL,

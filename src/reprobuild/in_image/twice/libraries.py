@@ -66,7 +66,7 @@ def install(watcher: Watcher, sources: Any) -> None:
     watcher.after("polars.dataframe.group_by", functools.partial(_groups, sources))
     for name in ("gymnasium.spaces", "gym.spaces"):
         watcher.after(name, functools.partial(_spaces, sources))
-    watcher.after("sklearn.base", _estimators)
+    watcher.after("sklearn.base", functools.partial(_estimators, sources))
     watcher.after("optuna.samplers._lazy_random_state", functools.partial(_samplers, sources))
 
 
@@ -158,14 +158,21 @@ def _sampled(sources: Any, inner: Any, label: str) -> Any:
     return sample
 
 
-def _estimators(module: Any) -> None:
-    """Keep where the program makes each estimator: one without a seed draws when it is fitted."""
+def _estimators(sources: Any, module: Any) -> None:
+    """Keep where the program makes each estimator: one without a seed draws when it is fitted.
+
+    Beside that line is told the one at which a seed of 0 counts as none.
+    """
     kind = module.BaseEstimator
 
     def new(cls: Any, *_: Any, **__: Any) -> Any:
         estimator = super(kind, cls).__new__(cls)
         with contextlib.suppress(TypeError):  # of a class that has no hash
-            made[estimator] = missing_seeds.left_out_at(sys._getframe(1)) or here(1, imports=False)
+            frame = sys._getframe(1)
+            place = made[estimator] = missing_seeds.left_out_at(frame) or here(1, imports=False)
+            zero = missing_seeds.counts_zero_as_none(frame)
+            if zero is not None:
+                sources.told_beside(place, zero)
         return estimator
 
     kind.__new__ = new

@@ -73,10 +73,10 @@ def defaulted_at(place: tuple[str, int, str], *, is_seed: bool = False) -> tuple
     } | _handed_on(frame)
     # Gymnasium's environments make their generator as they first draw, where reset() got no seed.
     found = _who_gave_none(frame, names | _SEEDS) if names or is_seed else None
-    return found or (_counts_zero_as_none(frame) if is_seed else None)
+    return found or (counts_zero_as_none(frame) if is_seed else None)
 
 
-def _counts_zero_as_none(frame: FrameType) -> tuple[str, int, str] | None:
+def counts_zero_as_none(frame: FrameType) -> tuple[str, int, str] | None:
     """Return the line of a function that led here, or called the one that did, at which a seed of 0 counts as
     none: ``if seed:``.
     """

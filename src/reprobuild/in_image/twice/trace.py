@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import digests, handovers, hints, kernels
+from . import digests, handovers, hints, kernels, modes
 from .places import constructed_at, here, text
 from .watching import warn
 from .writing import Writer
@@ -71,6 +71,7 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
         self._values, self._room = -1, VALUES
         self._lock = threading.RLock()
         self.modules: list[Any] = []
+        self.modes = modes.Modes()
         self.active = False
         """Whether this is a moment of the window; threads that began in it may go on."""
         self._hinted = False
@@ -132,6 +133,10 @@ class Trace(TorchDispatchMode):  # type: ignore[misc]
             given = kwargs.get("generator")
             state = given.get_state() if given is not None else self._torch.get_rng_state()
             inputs.append([digests.of_tensor(self._torch, state).hex()[:16], -2])
+            if not self._torch.is_grad_enabled() and self.modules:
+                told = self.modes.hint(name, self.modules, here(3))
+                if told is not None:
+                    self._writer.write(told)
         space = "" if func.namespace in NAMELESS else f"{func.namespace}::"
         return {
             "k": "op",
@@ -399,6 +404,7 @@ def install(torch: Any, recorder: Any, writer: Writer, window: str) -> None:
         if trace.modules:
             trace.modules.pop()
 
+    trace.modes.watch(modules.Module)
     modules.register_module_forward_pre_hook(called)
     modules.register_module_forward_hook(returned, always_call=True)
     state = {"on": False}

@@ -1,0 +1,61 @@
+"""Models in training mode where nothing is trained: there dropout draws, and each answer is another one."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from .places import is_users, text
+from .sources import NOBODY
+
+DROPS = "dropout that draws where nothing is trained"
+_DRAWS = (
+    *("dropout", "dropout_", "native_dropout", "_fused_dropout", "feature_dropout", "alpha_dropout"),
+    *("feature_alpha_dropout", "bernoulli_"),
+)
+"""Operations by which dropout draws."""
+
+
+class Modes:
+    """Where models got their mode, and the dropout that was told."""
+
+    def __init__(self) -> None:
+        self._at: weakref.WeakKeyDictionary[Any, tuple[str, int, str]] = weakref.WeakKeyDictionary()
+        self._told: set[tuple[str, int, str]] = set()
+
+    def watch(self, kind: Any) -> None:
+        """Note the lines of the program that load a model's weights or choose its mode."""
+        for name in ("load_state_dict", "train"):
+            setattr(kind, name, self._noted(getattr(kind, name)))
+
+    def _noted(self, inner: Any) -> Any:
+        @functools.wraps(inner)
+        def wrapper(module: Any, *given: Any, **named: Any) -> Any:
+            place = _called_at()
+            if place[0]:
+                self._at[module] = place
+            return inner(module, *given, **named)
+
+        return wrapper
+
+    def hint(self, operation: str, modules: list[Any], place: tuple[str, int, str]) -> dict[str, Any] | None:
+        """Return the record of a line at which dropout draws; None: it does not, or was told.
+
+        ``modules``: those that are being called, the innermost last, while no gradients are computed.
+        """
+        if operation not in _DRAWS or not modules or not modules[-1].training or place in self._told:
+            return None
+        self._told.add(place)
+        by = self._at.get(modules[0], NOBODY)
+        return {"k": "hint", "what": DROPS, "place": [*place, text(place)], "for": [*by, text(by)]}
+
+
+def _called_at() -> tuple[str, int, str]:
+    """Return the line of the program that calls what called this; empty: a library does."""
+    frame = sys._getframe(2)
+    code = frame.f_code
+    if not is_users(code.co_filename):
+        return NOBODY
+    return code.co_filename[-300:], frame.f_lineno or 0, code.co_name[:200]
