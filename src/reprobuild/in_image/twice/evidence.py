@@ -17,6 +17,7 @@ from . import (
     commands,
     drawn_names,
     gpu_states,
+    hashes,
     library_formats,
     library_times,
     measured,
@@ -322,6 +323,7 @@ def install(watcher: Watcher) -> None:
     _measure(os, ("times",), faster=faster)
     _measure(os, ("getloadavg",))
     drawn_names.install(watcher)
+    hashes.install(watcher, faster)
     for name in ("_exit", "execv", "execve"):
         _before(os, name)
     _gather(math, ("fsum",))

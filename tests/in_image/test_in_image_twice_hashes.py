@@ -1,0 +1,62 @@
+"""Hashes of texts that hold the time or a drawn name."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reprobuild.in_image.twice import drawn_names
+from reprobuild.in_image.twice.hashes import is_of_this_run
+from reprobuild.twice.report import verdict
+from support.twice import compared
+
+NOW = 1_796_000_000.5
+DAY = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(NOW))
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        (f"{NOW}", True),
+        (f"run-{int(NOW)}-seed3", True),
+        (f"{int(NOW * 1e9)}", True),
+        (f"started {DAY}.123456", True),
+        (DAY.replace("-", "").replace("T", "_").replace(":", ""), True),
+        (time.strftime("%Y-%m-%d %H:%M", time.gmtime(NOW)), True),
+        (f"{NOW + 90}", False),
+        (f"{NOW - 5000}", False),  # it may be the data's
+        ("2024-03-01T12:00", False),
+        ("loss=0.1796000000", False),
+        (f"9{int(NOW)}", False),
+    ],
+)
+def test_a_text_is_of_this_run_by_a_time_of_this_run(text: str, *, counts: bool) -> None:
+    assert is_of_this_run(text.encode(), NOW - 30, NOW) is counts
+
+
+def test_a_text_is_of_this_run_by_a_name_that_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn_names, "_names", {"uuids": ["6f1c0a4e-1111-4222-8333-444455556666"]})
+    assert is_of_this_run(b"run 6f1c0a4e-1111-4222-8333-444455556666", NOW, NOW)
+    assert not is_of_this_run(b"run 7f1c0a4e-1111-4222-8333-444455556666", NOW, NOW)
+
+
+NAMED = """
+import hashlib, sys, time
+run = hashlib.sha1(f"{time.time()}-0.25".encode()).hexdigest()[:10]
+print(f"run {run}: loss 0.25")
+open(f"model-{run}.txt", "w").write("0.25")
+"""
+COMPUTED = NAMED + "print(int(hashlib.md5(str(time.time_ns()).encode()).hexdigest(), 16) % 1000)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "expected"), [(NAMED, "text"), (COMPUTED, "parts")])
+def test_a_run_may_be_named_by_a_hash_of_the_time_and_what_is_computed_of_it_counts(
+    program: str, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    assert verdict(compared(sys.executable, [str(path)], tmp_path)) == expected
