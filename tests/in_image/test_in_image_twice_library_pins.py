@@ -139,6 +139,22 @@ def test_tasks_that_one_makes_run_one_after_the_other_and_may_make_others(
         assert told == in_turn
 
 
+def test_a_task_does_not_wait_for_one_that_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_task", asyncio.BaseEventLoop.create_task)
+    monkeypatch.setattr("reprobuild.in_image.twice.library_pins._MOMENTS", 0.01)
+    one_task_of_asyncio(asyncio.base_events)
+
+    async def main() -> list[bool | None]:
+        set_by_second = asyncio.Event()
+
+        async def second() -> None:
+            set_by_second.set()
+
+        return [*await asyncio.gather(set_by_second.wait(), second())]
+
+    assert asyncio.run(asyncio.wait_for(main(), 10)) == [True, None]
+
+
 def test_gensim_trains_each_model_in_one_thread() -> None:
     class Word2Vec:
         def __init__(self, texts: object = None, *, workers: int = 3) -> None:

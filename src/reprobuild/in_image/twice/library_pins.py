@@ -8,10 +8,16 @@ import functools
 import re
 import sys
 import weakref
+from time import process_time
+from types import FrameType
 from typing import Any
 
+from .places import is_users
 from .queries import call_from
 
+_spent = getattr(process_time, "__wrapped__", process_time)
+_MOMENTS, _IDLE = 1.0, 3
+"""Seconds that a task waits at a time, and how often it does so while the process does nothing."""
 _THREADS = re.compile(
     r"\b(?:SET|PRAGMA)\s+(?:GLOBAL\s+|SESSION\s+)?(?:worker_)?threads\s*(?:=|TO)\s*\d+", re.IGNORECASE
 )
@@ -115,26 +121,39 @@ def one_worker_of_gensim(module: Any) -> None:
 def one_task_of_asyncio(module: Any) -> None:
     """Let the tasks that one makes run one after the other, in the order in which they were made.
 
-    Those that one of these makes run beside it, since it may wait for them.
+    Those that one of these makes run beside it, since it may wait for them; so do those that a library makes,
+    as a server does for a request. One that waits while the process does nothing goes on after a while.
     """
     asyncio = sys.modules["asyncio"]
     inner = module.BaseEventLoop.create_task
-    locks: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+    last: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
     alone: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    async def in_turn(lock: Any, coroutine: Any) -> Any:
-        async with lock:
-            return await coroutine
+    async def in_turn(loop: Any, before: Any, coroutine: Any) -> Any:
+        idle = 0
+        while before is not None and not before.done() and idle < _IDLE:
+            waiter, spent = loop.create_future(), _spent()
+            for call in (before.add_done_callback, functools.partial(loop.call_later, _MOMENTS)):
+                call(lambda *_, waiter=waiter: waiter.done() or waiter.set_result(None))
+            await waiter
+            idle = idle + 1 if _spent() - spent < _MOMENTS / 20 else 0
+        return await coroutine
 
     @functools.wraps(inner)
     def create_task(self: Any, coroutine: Any, **named: Any) -> Any:
         maker = asyncio.current_task(self) if self.is_running() else None
-        if maker is None or maker in alone:
+        if maker is None or maker in alone or not _is_asked_by_program():
             return inner(self, coroutine, **named)
-        if self not in locks:
-            locks[self] = asyncio.Lock()
-        task = inner(self, in_turn(locks[self], coroutine), **named)
+        last[self] = task = inner(self, in_turn(self, last.get(self), coroutine), **named)
         alone.add(task)
         return task
 
     module.BaseEventLoop.create_task = create_task
+
+
+def _is_asked_by_program() -> bool:
+    """Return whether a line of the program led to a call, through asyncio alone."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("asyncio"):
+        frame = frame.f_back
+    return frame is not None and is_users(frame.f_code.co_filename)

@@ -19,6 +19,8 @@ _LOCK = "lock"
 _ENDS = (ast.Break, ast.Return, ast.Continue)
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
+_RUNS = ("run", "run_until_complete")
+"""What runs one coroutine to its end."""
 _TASKS = ("create_task", "ensure_future", "gather", "start_soon")
 _ANY_ORDER = ("add", "update", "setdefault")
 """Methods that mostly leave the same in any order."""
@@ -31,6 +33,8 @@ DRAWS = (
     "normalvariate",
 )
 """Methods of Python's generators that programs mostly call."""
+_GENERATORS = ("rng", "prng", "generator")
+"""How names of generators mostly end."""
 _DRAWS = (
     *DRAWS,
     *("normal", "integers", "permutation", "permuted", "standard_normal", "exponential", "poisson"),
@@ -184,6 +188,7 @@ def tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Give the lines of coroutines that wait, at which they fill what is not their own."""
     if not any(isinstance(node, ast.Call) and called_name(node) in _TASKS for node in ast.walk(tree)):
         return
+    beside = _started_beside(tree)
     for node in ast.walk(tree):
         inner = [*ast.walk(node)] if isinstance(node, ast.AsyncFunctionDef) else []
         waits = [each.lineno for each in inner if isinstance(each, (ast.Await, ast.AsyncWith, ast.AsyncFor))]
@@ -191,13 +196,31 @@ def tasks(tree: ast.AST) -> Iterator[tuple[int, str]]:
         for line, value in _filled(node) if waits else ():
             if line > min(waits) and not (isinstance(value, ast.Name) and value.id in own):
                 yield line, "what tasks fill in the order in which tasks end"
+        if waits and isinstance(node, ast.AsyncFunctionDef) and node.name in beside:
+            yield from (
+                (line, SHARED_GENERATOR) for line, value in _drawn(node) if _name_of(value) not in own
+            )
 
 
-def _drawn(function: ast.FunctionDef) -> Iterator[tuple[int, ast.expr]]:
-    """Give what a function draws from, with the lines."""
+def _started_beside(tree: ast.AST) -> set[str]:
+    """Return the names of what is called and not awaited at once: a coroutine may run beside others then."""
+    awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    alone = {id(each) for call in calls if called_name(call) in _RUNS for each in call.args}
+    return {called_name(call) for call in calls if id(call) not in awaited | alone}
+
+
+def _drawn(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[int, ast.expr]]:
+    """Give what a function draws from, or hands on to draw from, with the lines."""
+    given = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DRAWS:
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _DRAWS:
             yield node.lineno, node.func.value
+        for each in (*node.args, *(word.value for word in node.keywords)):
+            if last_name(each).rpartition("_")[2] in _GENERATORS and _name_of(each) not in given:
+                yield node.lineno, each
 
 
 def _filled(function: ast.AST, but: Container[str] = ()) -> Iterator[tuple[int, ast.expr]]:
