@@ -19,6 +19,7 @@ from reprobuild.in_image.twice.library_hints import (
     TIED,
     TRAINED,
     found,
+    of_asked,
     of_query,
 )
 from reprobuild.twice import known_causes
@@ -83,6 +84,26 @@ def test_what_an_order_may_leave_open_is_a_hint(
     monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
     assert (TIED in {what for _, what in of_query(query)}) is counts
     assert known_causes.of_hint(TIED) is known_causes.TIES
+
+
+@pytest.mark.parametrize(
+    ("queries", "lines"),
+    [
+        (["SELECT a FROM t LIMIT 5"], []),
+        (["SELECT a FROM t LIMIT 5", "SET preserve_insertion_order = false"], [2]),
+        (["SELECT a FROM t ORDER BY a", "SET preserve_insertion_order TO 'false'"], []),
+        (["SELECT a FROM t JOIN u USING (a)", "SELECT a FROM t UNION ALL SELECT a FROM u"], [2]),
+        (["SELECT a FROM t", "SELECT a FROM t UNION SELECT a FROM u"], [3]),
+    ],
+)
+def test_a_query_that_was_put_together_is_known_by_the_line_that_asks_it(
+    queries: list[str], lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
+    places = {query: ("train.py", at, "main") for at, query in enumerate(queries, 2)}
+    monkeypatch.setattr("reprobuild.in_image.twice.queries._asked", places)
+    assert list(of_asked(())) == [(("train.py", line, "main"), ORDERLESS) for line in lines]
+    assert list(of_asked({("train.py", line) for line in lines})) == []
 
 
 def test_of_several_statements_each_has_an_order_or_not(monkeypatch: pytest.MonkeyPatch) -> None:

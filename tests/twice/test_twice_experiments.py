@@ -109,6 +109,8 @@ def test_of_the_queries_of_several_lines_those_of_one_are_tried_alone(
     runs.of_duckdb = True
     found = confirmed(supposed(*tied), runs, 4)
     assert (found.proven, [each.place.line for each in found.candidates]) == (True, lines)
+    one = confirmed(supposed(tied[0]), runs, 4)
+    assert [trial.repeats for trial in one.trials] == [True, 9 in needed]
 
 
 def test_the_remedy_is_of_what_drew() -> None:

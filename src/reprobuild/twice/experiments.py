@@ -151,7 +151,7 @@ def _one_query(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) ->
     Of several the last comes first: that an earlier one leaves its rows in no order is nothing by itself.
     """
     asked = dict.fromkeys(each.made_for for each in suspect.candidates if each.made_for is not None)
-    for place in list(asked)[:MOST_ALONE] if len(asked) > 1 else ():
+    for place in list(asked)[:MOST_ALONE]:
         one = of_query(place, tuple(each for each in suspect.candidates if each.made_for == place))
         trial = laboratory.tried(one)
         if trial is not None:
@@ -159,7 +159,7 @@ def _one_query(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) ->
         if trial is not None and trial.repeats:
             return one
     last_first = sorted(suspect.candidates, key=lambda each: each.made_for.line if each.made_for else 0)[::-1]
-    return replace(suspect, candidates=tuple(last_first) if len(asked) > 1 else suspect.candidates)
+    return replace(suspect, candidates=tuple(last_first))
 
 
 def _is_modules(candidate: Candidate) -> bool:

@@ -19,6 +19,8 @@ from .thread_hints import GETS
 
 MOST_BYTES = 1 << 20
 MOST_MODULES = 100
+_asking: set[tuple[str, int]] = set()
+"""Lines that ask a query of which the text's own line was told."""
 _SETS = ("set", "frozenset")
 _OF_SETS = ("union", "intersection", "difference", "symmetric_difference", "copy")
 _CALLS = {
@@ -71,6 +73,10 @@ def write(writer: Any, read: Container[str] = ()) -> None:
             write_of(writer, path)
     for path in library_hints.sql_files():
         write_of(writer, path)
+    for place, what in library_hints.of_asked(_asking):
+        writer.write(
+            {"k": "hint", "what": what, "place": [*place, text(place)], "for": [*place, text(place)]}
+        )
 
 
 def write_of(writer: Any, path: str) -> None:
@@ -79,6 +85,7 @@ def write_of(writer: Any, path: str) -> None:
     for line, what in found[:200]:
         at, by = (path, line, ""), asked.get(line, ("", 0, ""))
         shown = text(by) if by[0] else ""
+        _asking.add(by[:2])
         writer.write({"k": "hint", "what": what, "place": [*at, text(at)], "for": [*by, shown]})
 
 

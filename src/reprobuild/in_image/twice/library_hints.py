@@ -11,7 +11,7 @@ from . import queries
 
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 ORDERLESS = "rows that a query gives in no order"
 NUMBERED = "rows that a query numbers in no order"
@@ -27,9 +27,12 @@ MOST_QUERY = 10_000
 MOST_FILES = 32
 _CLAUSE = re.compile(
     r"\bGROUP\s+BY\b|\bSELECT\s+DISTINCT\b|\bUSING\s+SAMPLE\b"
+    r"|\bJOIN\b|\bUNION\b(?!\s+ALL\b)|\bINTERSECT\b|\bEXCEPT\b"
     r"|\b(?:first|last|any_value|arbitrary|list|array_agg|string_agg)\s*\(",
     re.IGNORECASE,
 )
+"""What keeps no order: https://duckdb.org/docs/stable/sql/dialect/order_preservation"""
+_ANY = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _CLOCK = re.compile(
     r"'now'|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|\b(?:now|today|get_current_timestamp)\s*\(\s*\)",
     re.IGNORECASE,
@@ -84,13 +87,14 @@ def _clauses(query: str) -> Iterator[tuple[re.Match[str], str]]:
     for each in _DRAW.finditer(query):
         yield each, SQL_DRAW
     if "duckdb" in sys.modules:
+        clause = _CLAUSE if queries.keep_order() else _ANY
         for each in _WINDOW.finditer(query):
             yield each, NUMBERED
         for each in _TIED.finditer(query):
             yield each, TIED
         for statement in _STATEMENT.finditer(query):
             if not _SORTED.search(statement[0]):
-                for each in _CLAUSE.finditer(query, *statement.span()):
+                for each in clause.finditer(query, *statement.span()):
                     yield each, ORDERLESS
 
 
@@ -141,6 +145,13 @@ def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:
             if place is not None:
                 found.update((line, place) for line, _ in _queries(node, source) if line not in found)
     return found
+
+
+def of_asked(known: Container[tuple[str, int]]) -> Iterator[tuple[tuple[str, int, str], str]]:
+    """Give the lines that ask such a query, and what it may do; but those whose text has a known line."""
+    for query, place in queries.asked():
+        if place[:2] not in known:
+            yield from ((place, what) for what in dict.fromkeys(what for _, what in _clauses(query)))
 
 
 def _is_compiled(function: ast.FunctionDef) -> bool:

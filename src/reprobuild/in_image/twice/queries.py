@@ -22,6 +22,7 @@ LONGEST = 20_000
 _METHODS = ("execute", "executemany", "sql", "query", "from_query")
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|%\(\w+\)[a-z]|%[sdf]")
 """What a program puts a value in the place of."""
+_ORDERLESS = re.compile(r"\bpreserve_insertion_order\s*(?:=|\bTO\b)\s*'?(?:false|0|off|no)\b", re.IGNORECASE)
 _LEAST = 8
 """Characters of a piece that tells which query it is of."""
 _ONE = "SET threads = 1"
@@ -38,6 +39,16 @@ def watch(module: Any) -> None:
             _asked.setdefault(_plain(query[:LONGEST]), place)
 
     _around(module, noted)
+
+
+def asked() -> list[tuple[str, tuple[str, int, str]]]:
+    """Return each query, and the line that asked it first."""
+    return list(_asked.items())
+
+
+def keep_order() -> bool:
+    """Return whether no query lets DuckDB give the rows of a single table in any order."""
+    return not any(_ORDERLESS.search(query) for query in _asked)
 
 
 def asked_at(query: str) -> tuple[str, int, str] | None:
