@@ -359,3 +359,14 @@ def test_a_generator_of_one_thread_is_not_shared(turns: list[tuple[str, str, int
     for thread, name, state in turns:
         one.add(9, {name: f"{state}"}, {name: f"{state + 1}"}, thread=thread, generators=(name,))
     assert not shared_generators([stream(one)])
+
+
+def test_what_a_library_computes_in_threads_has_the_name_that_its_caller_gives_it() -> None:
+    """Which thread gets which task is another in each run, so nothing can be given to what they call."""
+    runs = Run(), Run()
+    for run, each in zip(runs, "ab", strict=True):
+        run.add(75, {}, {"hour": f"{each} in a thread"}, kind="call", number=2, up=1, thread="Pool_0")
+        run.add(98, {"grouped": "x"}, {RETURNED: f"rows of {each}"}, number=1)
+        run.add(122, {"data": "x"}, {"estimates": f"rows of {each}"}, number=3)
+        run.add(123, {"estimates": f"rows of {each}"}, {"estimates": f"rows of {each}"}, number=4)
+    assert found(*runs) == [(98, ["estimates"])]

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .line_records import RETURNED, LineRecord, LineStream
+from .paired_lines import Process, paired
 from .records import ProgramLine
 
 SMALL = "~"
 """The recorder's mark of a value so small that another one is equal by chance."""
-MOST_SKIPPED = 4000
-"""Statements of both runs that are passed over to find the next that they have in common."""
-MOST_PARTINGS = 500
-"""Times that a thread of both runs does different things, before the rest is left out."""
-IN_COMMON = 3
-"""Statements that have to be in common for the runs to be side by side again."""
 
 FEW = 0.1
 """Share of the most that a divergence reached below which one comes after the others."""
@@ -30,8 +25,6 @@ FEW = 0.1
 _WHOLE = re.compile(r"[\[\]{}\d,: …-]+")
 """Whole numbers, as the recorder shows them."""
 Pair = tuple[str, str]
-Process = tuple[tuple[str, ...], int]
-"""What a process has in common with the other run's, and its number among those that are alike."""
 
 
 @dataclass(slots=True)
@@ -63,6 +56,8 @@ class Divergence:
     """Whether the runs had done different things before, of which it may have come."""
     sure: bool = False
     """Whether all that it read was equal; else that had become different where no statement was seen."""
+    thread: str = ""
+    """The one that runs it."""
 
     @property
     def told_place(self) -> ProgramLine:
@@ -106,7 +101,7 @@ class FollowedLines:
 def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLines:
     """Compare the traces of two runs."""
     search = _Search(_numbered(one), _numbered(other), held=(_held(one), _held(other)))
-    for a, b, process in sorted(_all_pairs(one, other), key=lambda each: each[0].at):
+    for a, b, process in sorted(paired(one, other), key=lambda each: each[0].at):
         if b is None:
             search.parted(a, process)
         else:
@@ -269,7 +264,9 @@ class _Search:
             place = inner.place if inner is not None and inner.number > a.number else a.place
             self._decide(place, self._differed[id(a)])
         else:
-            divergence = self.divergences.setdefault(a.place, Divergence(a.place, a.end, a.at))
+            divergence = self.divergences.setdefault(
+                a.place, Divergence(a.place, a.end, a.at, thread=a.thread)
+            )
             divergence.sure = divergence.sure or a.kind == "branch"
             divergence.late = process in self._parted
         self._parted.setdefault(process, {each for each in roots if each in self.divergences})
@@ -342,7 +339,9 @@ class _Search:
         sure: bool = True,
     ) -> ProgramLine:
         place = of.place
-        found = self.divergences.setdefault(place, Divergence(place, of.end, a.at, late=late))
+        found = self.divergences.setdefault(
+            place, Divergence(place, of.end, a.at, late=late, thread=of.thread)
+        )
         found.sure = found.sure or sure
         if of is a and found.inside is None:
             found.inside = a.first_inside(b)
@@ -358,6 +357,9 @@ class _Search:
         for root in roots if own else ():
             divergence = self.divergences[root]
             given = divergence.given
+            # A library's threads get their tasks in any order: what the statement itself gives is surer.
+            if given is not None and given.thread != divergence.thread == a.thread:
+                given, divergence.names = None, []
             if given is None or (given.kind, given.place) == (a.kind, a.place):
                 divergence.given = a
                 divergence.names += [name for name in own if name not in divergence.names]
@@ -378,68 +380,3 @@ def _left(a: LineRecord, b: LineRecord) -> list[tuple[str, Pair]]:
     """Return what differs of what a statement leaves."""
     both = [(name, (x[0], b.after[name][0])) for name, x in a.after.items() if name in b.after]
     return [(name, pair) for name, pair in both if pair[0] != pair[1]]
-
-
-def _all_pairs(
-    one: Sequence[LineStream], other: Sequence[LineStream]
-) -> Iterator[tuple[LineRecord, LineRecord | None, Process]]:
-    """Yield what `_side_by_side` does for each thread, with its process."""
-    sides: list[Mapping[tuple[tuple[str, ...], str], list[list[LineRecord]]]] = []
-    for streams in (one, other):
-        found: dict[tuple[tuple[str, ...], str], list[list[LineRecord]]] = defaultdict(list)
-        for stream in streams:
-            threads: dict[str, list[LineRecord]] = defaultdict(list)
-            for record in stream.records:
-                threads[record.thread].append(record)
-            for thread, records in threads.items():
-                found[stream.key, thread].append(records)
-        sides.append(found)
-    for key, lists in sides[0].items():
-        for number, (a, b) in enumerate(zip(lists, sides[1].get(key, []), strict=False)):
-            yield from ((x, y, (key[0], number)) for x, y in _side_by_side(a, b))
-
-
-def _side_by_side(
-    a: Sequence[LineRecord], b: Sequence[LineRecord]
-) -> Iterator[tuple[LineRecord, LineRecord | None]]:
-    """Yield the statements that both runs have in common, and the last before each at which they part."""
-    i = j = parted = 0
-    last: LineRecord | None = None
-    while i < len(a) and j < len(b) and parted < MOST_PARTINGS:
-        if _same(a[i], b[j]):
-            last = a[i]
-            yield a[i], b[j]
-            i, j = i + 1, j + 1
-            continue
-        if last is not None:
-            yield last, None
-            last = None
-        parted += 1
-        skipped = _skipped(a, b, i, j)
-        if skipped is None:
-            return
-        i, j = skipped
-
-
-def _skipped(a: Sequence[LineRecord], b: Sequence[LineRecord], i: int, j: int) -> tuple[int, int] | None:
-    """Return where the runs do the same again."""
-    where: dict[tuple[str, ProgramLine], list[int]] = defaultdict(list)
-    for at in range(j, min(j + MOST_SKIPPED, len(b))):
-        where[b[at].kind, b[at].place].append(at)
-    best: tuple[int, int, int] | None = None
-    for at in range(i, min(i + MOST_SKIPPED, len(a))):
-        if best is not None and at - i >= best[0]:
-            break
-        for there in where.get((a[at].kind, a[at].place), ()):
-            cost = at - i + there - j
-            if best is not None and cost >= best[0]:
-                break
-            ahead = range(min(IN_COMMON, len(a) - at, len(b) - there))
-            if all(_same(a[at + k], b[there + k]) for k in ahead):
-                best = (cost, at, there)
-                break
-    return None if best is None else best[1:]
-
-
-def _same(a: LineRecord, b: LineRecord) -> bool:
-    return a.kind == b.kind and a.place == b.place
