@@ -65,6 +65,9 @@ def test_the_line_that_gives_no_seed_is_told(tmp_path: Path) -> None:
     assert defaults == {
         (default, 1 + lines.index("pick()  # gave none")),
         (1 + lines.index("        self.rng = random.Random()"), 1 + lines.index("Game()  # none given")),
+        # The line that seeds with nothing, beside the one that gave it nothing.
+        (1 + lines.index("make()  # none given"), 1 + lines.index("    return random.Random(seed)")),
+        (1 + lines.index("Game()  # none given"), 1 + lines.index("        self.rng.seed(seed)")),
     }
     assert {each["place"][1] for each in seeds} - told == {
         1 + lines.index("    return random.Random(seed)"),

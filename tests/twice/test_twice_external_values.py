@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from reprobuild.in_image.twice import orders
 from reprobuild.twice import known_causes, known_operations
 from reprobuild.twice.causes import find_cause
-from reprobuild.twice.external_values import CONNECTION_WAIT, _out_of_turn, differing, hints_near
-from reprobuild.twice.records import Source, Stream
+from reprobuild.twice.external_values import CONNECTION_WAIT, Candidate, _out_of_turn, differing, hints_near
+from reprobuild.twice.records import ProgramLine, Source, Stream
 from support.streams import PARTING, at, backward, cause, op, stream
 
 
@@ -200,3 +202,22 @@ def test_who_is_served_first_may_come_more_often_too() -> None:
     assert [(each.kind, each.place) for each in found] == [("order", at(7))]
     assert differing([(taken("Queue.get", 0, 1, 2), taken("Queue.get", 0, 2, 0))]) == []
     assert orders.CONNECTION_WAIT == CONNECTION_WAIT
+
+
+@pytest.mark.parametrize(
+    ("beside", "is_zero"),
+    [
+        ("if self.random_state:", True),
+        ("rng = RandomState(seed) if seed else RandomState()", True),
+        ("seed = seed or None", True),
+        ("if not args.seed and fresh:", True),
+        ("if seed is not None:", False),
+        ("train(seed=seed)", False),
+        ("if seeds_differ(a):", False),
+    ],
+)
+def test_where_a_seed_of_0_counts_as_none_the_remedy_is_to_compare_it(beside: str, *, is_zero: bool) -> None:
+    at = ProgramLine("train.py", 9, "main", beside)
+    given = Candidate("draw", "numpy.random.randint", replace(at, line=7), ("1", "2"), 0, 0, made_for=at)
+    assert (given.remedy is known_causes.ZERO) is is_zero
+    assert replace(given, kind="clock").remedy is known_causes.SOURCES["clock"]

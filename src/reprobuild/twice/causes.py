@@ -26,7 +26,7 @@ from .external_values import (
 from .first_difference import DATA, Parting, pairs
 from .internal import internal_outputs, without_internal
 from .kept_values import ulp_apart
-from .known_causes import Remedy, of_source
+from .known_causes import Remedy
 from .late_seeds import late_seeds
 from .races import Input, is_handed, is_torn, races
 from .records import Operation, ProgramLine, Stream
@@ -360,8 +360,7 @@ def _cause(
     direct = bool(near) and (near[0].place == operation.place or only or finding.kind == "random")
     direct = direct and not is_from_elsewhere(near[0])
     if near and (direct or computed) and not order:
-        of_name = known_causes.of_hint(near[0].name) if near[0].kind == "hint" else None
-        remedy = of_name or of_source(near[0].kind, near[0].name) or remedy
+        remedy = near[0].remedy or remedy
     return Cause(
         kind=finding.kind,
         operation=operation.name,
@@ -405,7 +404,7 @@ def _by_source(candidates: Sequence[Candidate], stream: str, hints: Sequence[Can
         shapes=(),
         ulp=None,
         deterministic=True,
-        remedy=(of_source(best[0].kind, best[0].name) if proven else None) or known_causes.OUTSIDE,
+        remedy=(best[0].remedy if proven else None) or known_causes.OUTSIDE,
         proven=proven,
         candidates=tuple(best[:MOST_CANDIDATES]),
         told="no operation of torch differed",

@@ -141,7 +141,7 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
         elif gone is None:
             break
     shared = at_start is not None and not at_start.repeats and all(map(_is_modules, left))
-    of_one = known_causes.of_source(left[0].kind, left[0].name) or known_causes.SOURCES["draw"]
+    of_one = left[0].remedy or known_causes.SOURCES["draw"]
     return replace(suspect, remedy=known_causes.SHARED_GENERATOR if shared else of_one)
 
 

@@ -41,6 +41,13 @@ _ORDER = (
 )
 
 
+_TRUTH = re.compile(
+    r"\b(?:if|and)\s+(?:not\s+)?[\w.]*(?:seed|random_state|rng)\w*\s*(?::|\b(?:else|and|or)\b)"
+    r"|[\w.]*(?:seed|random_state|rng)\w*\s+or\s"
+)
+"""What takes a seed for true or false."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A value from outside that was another one in each run."""
@@ -59,6 +66,15 @@ class Candidate:
     """The line that gave None to the function which takes this value as a default, that made the system's
     generator which gave it, or that asks the query.
     """
+
+    @property
+    def remedy(self) -> known_causes.Remedy | None:
+        """What is known about it."""
+        if self.kind == "hint":
+            return known_causes.of_hint(self.name)
+        beside = self.made_for.text if self.made_for is not None else ""
+        counts_zero = self.kind in ("draw", "seed", "entropy") and _TRUTH.search(beside)
+        return known_causes.ZERO if counts_zero else known_causes.of_source(self.kind, self.name)
 
 
 def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:

@@ -246,6 +246,11 @@ _MADE = Remedy(
     "give it one: default_rng(SEED), RandomState(SEED), Random(SEED)",
     "NumPy's documentation of numpy.random.default_rng",
 )
+ZERO = Remedy(
+    "a seed of 0 counts as none where it is taken for true or false",
+    "compare it with None: if seed is not None",
+    "Python's documentation of truth value testing",
+)
 _IN_LIBRARY = Remedy(
     "the library was given no seed, so it takes one from the system",
     "give it one, by its argument seed, random_state or rng",

@@ -16,7 +16,7 @@ from .causes import Cause, Trial
 from .experiments import DECIDES, Laboratory
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
 from .first_lines import Decision, Divergence, FollowedLines
-from .known_causes import Remedy, of_source
+from .known_causes import Remedy
 from .line_records import RETURNED
 from .records import ProgramLine
 from .suspects import ADDRESSES, Suspect
@@ -282,11 +282,8 @@ def _candidate(divergence: Divergence, known: Sequence[Candidate]) -> Candidate:
 def _remedy(divergence: Divergence, known: Sequence[Candidate]) -> Remedy:
     if divergence.handed is not None:
         return known_causes.HANDED
-    for each in _at(divergence, known):
-        found = known_causes.of_hint(each.name) if each.kind == "hint" else of_source(each.kind, each.name)
-        if found is not None:
-            return found
-    return known_causes.LINE
+    found = (each.remedy for each in _at(divergence, known))
+    return next(filter(None, found), known_causes.LINE)
 
 
 def _listed(names: Sequence[str]) -> str:

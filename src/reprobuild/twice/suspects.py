@@ -105,10 +105,9 @@ def suspects(cause: Cause) -> list[Suspect]:
             if same is not None:
                 found[same] = replace(found[same], candidates=(*found[same].candidates, each))
             elif told:
-                remedy = known_causes.of_source(each.kind, each.name)
-                found.append(Suspect(told, (pin,), (each,), remedy, faithful=pin == _DATES))
+                found.append(Suspect(told, (pin,), (each,), each.remedy, faithful=pin == _DATES))
         elif each.kind in _LINES and not _is_of_queue(each):
-            remedy = known_causes.of_source(each.kind, each.name)
+            remedy = each.remedy
             if is_seed(each) and not is_unseeded(each):
                 remedy = known_causes.SOURCES["seed"]
             # A library that computes in threads of its own may go on as it did.

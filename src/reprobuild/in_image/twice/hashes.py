@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _NAMES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s", "new")
 _MOST_BYTES = 1024
-_MOST = 1000
+"""Of a text, at its beginning and at its end: there a run says when it was."""
+_MOST = 10_000
 """Hashes of a process that are looked at: each takes microseconds."""
 _SECONDS = re.compile(r"(?<![\d.])1\d{9}(?:\d{9}|\d{6}|\d{3}|\.\d+)?(?!\d)")
 """Of a clock that counts from 1970, to the second or less."""
@@ -45,7 +46,7 @@ class _Hashing(Instead):
         made = self._inner(*arguments, **keywords)
         own = str(sys._getframe(1).f_globals.get("__name__")).startswith(__package__)
         for each in () if own else arguments:
-            if type(each) is bytes and len(each) <= _MOST_BYTES:
+            if type(each) is bytes and each[:_MOST_BYTES].isascii():
                 self._keep(each, made)
         return made
 
@@ -58,7 +59,7 @@ def is_of_this_run(data: bytes, began: float, now: float) -> bool:
         if int(began) <= seconds <= now + 1:
             return True
     # A date is told to the minute or better, in the program's zone or in UTC.
-    for moment in {began, now - 60, now}:
+    for moment in {began, now - 60, now} if "20" in told else ():
         for fields in (time.localtime(moment), time.gmtime(moment)):
             if began - 60 < moment and any(time.strftime(each, fields) in told for each in _MINUTES):
                 return True
@@ -74,7 +75,8 @@ def _watch(faster: Pace | None, module: Any) -> None:
     def keep(data: bytes, made: Any) -> None:
         if left[0] > 0:
             left[0] -= 1
-            if is_of_this_run(data, _began, shown(_clock())):
+            part = data if len(data) <= 2 * _MOST_BYTES else data[:_MOST_BYTES] + b" " + data[-_MOST_BYTES:]
+            if is_of_this_run(part, _began, shown(_clock())):
                 drawn_names.add("drawn names", made.copy().hexdigest())
 
     for name in _NAMES:

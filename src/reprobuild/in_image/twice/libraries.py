@@ -169,10 +169,9 @@ def _estimators(sources: Any, module: Any) -> None:
         estimator = super(kind, cls).__new__(cls)
         with contextlib.suppress(TypeError):  # of a class that has no hash
             frame = sys._getframe(1)
-            place = made[estimator] = missing_seeds.left_out_at(frame) or here(1, imports=False)
-            zero = missing_seeds.counts_zero_as_none(frame)
-            if zero is not None:
-                sources.told_beside(place, zero)
+            own = here(1, imports=False)
+            place = made[estimator] = missing_seeds.left_out_at(frame) or own
+            sources.told_beside(place, missing_seeds.counts_zero_as_none(frame) or own)
         return estimator
 
     kind.__new__ = new

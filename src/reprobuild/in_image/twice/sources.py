@@ -117,9 +117,17 @@ class Sources:
 
     @contextmanager
     def told_where_left_out(self, frame: Any) -> Iterator[None]:
-        """Tell another line meanwhile, where a caller of the one that seeds gave it no seed."""
+        """Tell another line meanwhile, where a caller of the one that seeds gave it no seed.
+
+        That one is told beside it.
+        """
         before = self.at
-        self.at = missing_seeds.left_out_at(frame) or before
+        left_out = missing_seeds.left_out_at(frame)
+        if left_out is not None:
+            self.told_beside(
+                left_out, (frame.f_code.co_filename[-300:], frame.f_lineno, frame.f_code.co_name)
+            )
+        self.at = left_out or before
         try:
             yield
         finally:
