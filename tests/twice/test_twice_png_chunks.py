@@ -37,7 +37,7 @@ def test_texts_and_dates_are_lines_beside_the_pixels() -> None:
     assert lines is not None
     assert other is not None
     assert [a for a, b in zip(lines, other, strict=True) if a != b] == [
-        "tEXt text 'Creation Time\\x00Sun, 29 Nov 2026 16:40:01'"
+        "tEXt text 'Creation Time\\x00 Sun, 29 Nov 2026 16:40:01'"
     ]
     assert "tIME text '2026-11-29 16:40:01'" in lines
     assert value_lines(picture(pixels=b"\x00\x02"), Evidence()) != lines

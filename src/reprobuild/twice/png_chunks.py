@@ -35,7 +35,7 @@ def chunks(data: bytes) -> list[tuple[str, bytes]] | None:
 def text_of(kind: str, body: bytes) -> str | None:
     """Return what a chunk of a text or a date says, nothing lost; None of another one."""
     if kind == "tEXt":
-        return body.decode("latin-1")
+        return body.decode("latin-1").replace("\0", "\0 ")  # else the digits of both would be one number
     if kind == "tIME" and len(body) == 7:
         year, month, day, hour, minute, second = struct.unpack(">H5B", body)
         return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"

@@ -21,6 +21,7 @@ from . import (
     library_formats,
     library_times,
     measured,
+    own_memory,
     pace,
     printed,
     serializers,
@@ -318,6 +319,7 @@ def install(watcher: Watcher) -> None:
     faster = pace.chosen()
     if faster is not None:
         commands.replace({"date": commands.faster_date(faster.dates, faster.times)})
+        own_memory.install(faster.times)
     _measure(time, CLOCKS, instant=True, faster=faster)
     _measure(time, USED, faster=faster)
     _measure(os, ("times",), faster=faster)
