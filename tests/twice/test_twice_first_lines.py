@@ -366,7 +366,29 @@ def test_what_a_library_computes_in_threads_has_the_name_that_its_caller_gives_i
     runs = Run(), Run()
     for run, each in zip(runs, "ab", strict=True):
         run.add(75, {}, {"hour": f"{each} in a thread"}, kind="call", number=2, up=1, thread="Pool_0")
-        run.add(98, {"grouped": "x"}, {RETURNED: f"rows of {each}"}, number=1)
+        # What the library caches in the table does not count beside what is returned.
+        run.add(98, {"grouped": "x"}, {"grouped": f"x of {each}", RETURNED: f"rows of {each}"}, number=1)
         run.add(122, {"data": "x"}, {"estimates": f"rows of {each}"}, number=3)
         run.add(123, {"estimates": f"rows of {each}"}, {"estimates": f"rows of {each}"}, number=4)
     assert found(*runs) == [(98, ["estimates"])]
+
+
+def test_what_came_from_harmless_lines_alone_counts_as_equal() -> None:
+    runs = Run(), Run()
+    for run, each in zip(runs, "ab", strict=True):
+        run.add(1, {}, {"table": f"{each} named"})
+        run.add(2, {"table": f"{each} named"}, {"rows": f"{each} rows"})
+        run.add(3, {"rows": f"{each} rows"}, {"total": f"{each} total"})
+    assert found(*runs) == [(1, ["table"])]
+    one, other = ([LineStream(("", "", "MainProcess", "train.py"), tuple(run.records))] for run in runs)
+    [place] = [record.place for record in runs[0].records if record.place.line == 1]
+    behind = follow(one, other, harmless=frozenset((place,))).divergences
+    assert [(each.place.line, each.sure) for each in behind] == [(2, True)]
+
+
+def test_what_a_statement_changes_counts_where_nothing_that_it_returns_has_a_name() -> None:
+    runs = Run(), Run()
+    for run, each in zip(runs, "ab", strict=True):
+        run.add(3, {"pool": "x"}, {"pool": f"x of {each}", RETURNED: f"{each} returned"})
+        run.add(4, {"pool": f"x of {each}"}, {"pool": f"x of {each}"})
+    assert found(*runs) == [(3, ["pool"])]

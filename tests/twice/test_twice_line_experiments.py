@@ -129,6 +129,7 @@ def divergence(line: int, *names: str, at: int = 0, sure: bool = True) -> Diverg
         list(names),
         reached={place},
         sure=sure,
+        thread="MainThread",
     )
 
 
@@ -147,9 +148,12 @@ class Lines:
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
     shared: list[ProgramLine] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    behind: list[Divergence] = field(default_factory=list)
+    """What is found where some lines are harmless."""
 
-    def followed(self) -> FollowedLines:
-        return FollowedLines(list(self.found), self.decisions, self.shared)
+    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
+        found = [each for each in self.behind if each.place not in harmless] if harmless else self.found
+        return FollowedLines(list(found), self.decisions, self.shared)
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
@@ -210,6 +214,28 @@ def test_what_came_late_proves_nothing_where_an_earlier_line_cannot_be_tried() -
     walks, later = divergence(2, "b"), replace(divergence(3, "c"), late=True)
     assert outcome(Lines([walks, later], needed=3, kept_none=2)) == ([(LINE, 2), (LINE, 3)], False)
     assert outcome(Lines([walks, replace(later, late=False)], needed=3, kept_none=2)) == ([(LINE, 3)], True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "needed", "kept_none", "line"),
+    [
+        ("entropy", "uuid.uuid4", 4, 3, 4),  # the value at 3 cannot be given to another run
+        ("entropy", "uuid.uuid4", 3, 1, 3),
+        ("entropy", "uuid.uuid4", 9, 0, 0),
+        ("draw", "random.random", 4, 3, 0),  # which is no name: what it gives may be what matters
+    ],
+)
+def test_behind_a_line_that_only_names_something_comes_the_next_that_can_be_tried(
+    kind: str, name: str, needed: int, kept_none: int, line: int
+) -> None:
+    known = Candidate(kind, name, divergence(1).place, ("1", "2"), 0, 1)
+    cause = confirmed_line(None, Lines([divergence(1, "a")], needed=-1), 4)
+    assert cause is not None
+    behind = [divergence(each, "b", at=each) for each in (3, 4)]
+    lines = Lines([divergence(1, "a")], needed=needed, kept_none=kept_none, behind=behind)
+    found = confirmed_line(replace(cause, candidates=(known,), trials=()), lines, 4)
+    assert found is not None
+    assert (found.candidates[0].place.line if found.proven else 0) == line
 
 
 def test_what_parts_first_has_a_cause_of_its_own() -> None:

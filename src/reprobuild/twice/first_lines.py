@@ -70,6 +70,11 @@ class Divergence:
         return self.place if self.given is None else self.given.place
 
     @property
+    def has_own_names(self) -> bool:
+        """Return whether the names are of its own thread: a library's get their tasks in any order."""
+        return self.given is not None and self.given.thread == self.thread
+
+    @property
     def reach(self) -> int:
         """Return how many statements it may have reached."""
         return len(self.reached | self.perhaps)
@@ -98,14 +103,23 @@ class FollowedLines:
     """Where threads draw in turn from one generator, the first place first."""
 
 
-def follow(one: Sequence[LineStream], other: Sequence[LineStream]) -> FollowedLines:
-    """Compare the traces of two runs."""
-    search = _Search(_numbered(one), _numbered(other), held=(_held(one), _held(other)))
+def follow(
+    one: Sequence[LineStream],
+    other: Sequence[LineStream],
+    *,
+    harmless: frozenset[ProgramLine] = frozenset(),
+) -> FollowedLines:
+    """Compare the traces of two runs.
+
+    What came from ``harmless`` statements counts as equal afterwards.
+    """
+    search = _Search(_numbered(one), _numbered(other), held=(_held(one), _held(other)), harmless=harmless)
     for a, b, process in sorted(paired(one, other), key=lambda each: each[0].at):
         if b is None:
             search.parted(a, process)
         else:
             search.take(a, b, process)
+    search.end()
     found = [each for each in search.divergences.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
     found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
@@ -149,7 +163,13 @@ def _held(streams: Sequence[LineStream]) -> frozenset[str]:
 
 
 class _Search:
-    def __init__(self, *above: Mapping[int, LineRecord], held: tuple[frozenset[str], frozenset[str]]) -> None:
+    def __init__(
+        self,
+        *above: Mapping[int, LineRecord],
+        held: tuple[frozenset[str], frozenset[str]],
+        harmless: frozenset[ProgramLine],
+    ) -> None:
+        self._harmless = harmless
         self.divergences: dict[ProgramLine, Divergence] = {}
         self._above = above
         self._all = held
@@ -168,6 +188,8 @@ class _Search:
         """The last statement of a thread that returned another small value, as whether a time is over."""
         self._waiting: dict[tuple[Process, int], Divergence] = {}
         """Divergences of objects that a function was given and has not yet handed on."""
+        self._besides: dict[ProgramLine, tuple[LineRecord, list[str]]] = {}
+        """Of divergences that return what differs, what they have besides under names."""
         self._held: dict[tuple[Process, int], dict[str, tuple[LineRecord, str]]] = defaultdict(dict)
         """Of each thread the last statement that left an object, equal in both runs, and its name."""
         self._seeded: dict[tuple[Process, str], set[ProgramLine]] = {}
@@ -175,7 +197,7 @@ class _Search:
 
     def take(self, a: LineRecord, b: LineRecord, process: Process) -> None:
         """Take the next statement that both runs have in common."""
-        read, left = _read(a, b), _left(a, b)
+        read, left = self._but_harmless(_read(a, b)), self._but_harmless(_left(a, b))
         inner = self._inner(a, process)
         drew = {name: (x, b.drew[name]) for name, x in a.drew.items() if name in b.drew}
         drawn = set[ProgramLine]().union(
@@ -216,6 +238,13 @@ class _Search:
         if read or left or inner or seeded:
             self._differed[id(a)] = roots
             self._open[process, a.thread].append((a.number, roots))
+
+    def end(self) -> None:
+        """Take what divergences have besides where nothing that they return has a name."""
+        for place, (record, names) in self._besides.items():
+            divergence = self.divergences[place]
+            if not divergence.has_own_names:
+                divergence.given, divergence.names = record, names
 
     def _choose(
         self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]
@@ -297,12 +326,18 @@ class _Search:
         callers = [above.get(id(each)) for above, each in zip(self._above, (a, b), strict=True)]
         if roots or callers[0] is None or callers[1] is None:
             return roots
-        read = _read(callers[0], callers[1])
+        read = self._but_harmless(_read(callers[0], callers[1]))
         stack = self._open[process, a.thread]
         made = set[ProgramLine]().union(*(each for number, each in stack if number > callers[0].number))
         if read or made:  # what the statement has led to so far may have made it
             return made | self._followed(a, read)
         return {self._entry(callers[0], a, b, left, late=process in self._parted)}
+
+    def _but_harmless(self, differ: list[tuple[str, Pair]]) -> list[tuple[str, Pair]]:
+        """Return what differs without what came from harmless statements alone."""
+        if not self._harmless:
+            return differ
+        return [each for each in differ if not (came := self._origin(each[1])) or not came <= self._harmless]
 
     def _known(self, left: Sequence[tuple[str, Pair]]) -> set[ProgramLine]:
         """Return who had these values before: a function that was called, a thread, another process."""
@@ -354,12 +389,18 @@ class _Search:
     def _name(self, a: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]) -> None:
         """Note where what came from a divergence has names, which a value has that is returned only later."""
         own = [name for name, _ in left if name != RETURNED]
+        returns = len(own) < len(left)
         for root in roots if own else ():
             divergence = self.divergences[root]
-            given = divergence.given
-            # A library's threads get their tasks in any order: what the statement itself gives is surer.
-            if given is not None and given.thread != divergence.thread == a.thread:
-                given, divergence.names = None, []
+            given = divergence.given if divergence.has_own_names else None
+            if returns and given is None and root == a.place:
+                # What it returns has a name where it was called; that it changes more may not matter.
+                self._besides.setdefault(root, (a, own))
+                continue
+            if given is None and (divergence.given is None or a.thread == divergence.thread):
+                divergence.names = []
+            elif given is None:
+                given = divergence.given
             if given is None or (given.kind, given.place) == (a.kind, a.place):
                 divergence.given = a
                 divergence.names += [name for name in own if name not in divergence.names]

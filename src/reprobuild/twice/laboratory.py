@@ -26,6 +26,7 @@ from .recorded_run import (
     run_in,
     run_once,
 )
+from .records import ProgramLine
 from .suspects import Suspect
 
 QUICK = 20
@@ -58,6 +59,8 @@ class ProgramLaboratory:
     _faster: Sequence[FasterRun] | None = None
     """What runs with faster clocks wrote; None: the verdict needed none, as the operations parted."""
     _controls: list[ProgramRun] = field(default_factory=list)
+    _lines: tuple[list[LineStream], list[LineStream]] | None = None
+    """What two runs with a trace of lines recorded."""
     _tried: dict[tuple[tuple[str, str], ...], Trial | None] = field(default_factory=dict)
 
     def tried(self, suspect: Suspect) -> Trial | None:
@@ -144,8 +147,13 @@ class ProgramLaboratory:
             self._controls.append(one)
         return one
 
-    def followed(self) -> FollowedLines:
-        """Return what two runs with a trace of lines tell, which part."""
+    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
+        """Return what two runs with a trace of lines tell, which part; see `follow`."""
+        if self._lines is None:
+            self._lines = self._traced_apart()
+        return follow(*self._lines, harmless=harmless)
+
+    def _traced_apart(self) -> tuple[list[LineStream], list[LineStream]]:
         for attempt in range(1, LINE_ATTEMPTS + 1):
             self.say(f"following the program's lines, attempt {attempt} of {LINE_ATTEMPTS}")
             try:
@@ -157,8 +165,8 @@ class ProgramLaboratory:
             if {one.status, other.status} <= {each.status for each in self.found.runs} and self._places(
                 one, other
             ):
-                return follow(lines, others)
-        return FollowedLines([], [])
+                return lines, others
+        return [], []
 
     def _traced(self) -> tuple[ProgramRun, list[LineStream]]:
         with self.scratch() as folder:

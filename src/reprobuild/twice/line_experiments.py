@@ -28,9 +28,16 @@ _SELDOM = ("clock", "process", "name", "stamp")
 """Kinds of values from outside that most programs only print, or name something by."""
 _TIMES = ("clock", "timeout")
 _GIVEN = ("clock", "process", "entropy", "name", "stamp", "machine", "address")
-_OF_THREADS = (known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN, known_causes.SHARED_GENERATOR)
+_OF_THREADS = (
+    *(known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN, known_causes.RACE),
+    *(known_causes.SHARED_GENERATOR, known_causes.COUNTER),
+)
 DECISION = "decision"
 """The kind of a candidate that is a statement after which the runs went on in another way."""
+MAIN_THREAD = "MainThread"
+"""Python's name of it: which of a library's threads gets which task is not the program's choice."""
+MOST_BEHIND = 8
+"""Statements that are looked at behind those that only name something."""
 HANDED = "handed"
 """The kind of a candidate that is a statement whose object changes before another thread takes it."""
 LINE = "line"
@@ -43,8 +50,11 @@ class LineLaboratory(Laboratory, Protocol):
     in_part: list[tuple[Suspect, Trial]]
     """Suspects with which what the runs part at first repeats, and something else does not."""
 
-    def followed(self) -> FollowedLines:
-        """Return what two runs with a trace of lines tell."""
+    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
+        """Return what two runs with a trace of lines tell.
+
+        What came from ``harmless`` statements counts as equal where another one reads it.
+        """
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         """Return the variables that give a run what a statement left in another; None: it cannot be given."""
@@ -76,6 +86,9 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     proven = _by_addresses(cause, found, trials, laboratory)
     if proven is not None:
         return proven
+    proven = _behind_names(cause, found, laboratory, trials)
+    if proven is not None:
+        return proven
     refuted = {
         divergence.place
         for divergence, trial in trials
@@ -87,6 +100,35 @@ def confirmed_line(cause: Cause | None, laboratory: LineLaboratory, most: int) -
     more = tuple(_candidate(each, known) for each in left[:most])
     fresh = tuple(each for each in more if each not in known)
     return replace(_with(cause, (*fresh, *known), [trial for _, trial in trials], None), proven=False)
+
+
+def _behind_names(
+    cause: Cause | None,
+    found: Sequence[Divergence],
+    laboratory: LineLaboratory,
+    trials: list[tuple[Divergence | None, Trial]],
+) -> Cause | None:
+    """Return a statement behind those that name something by what is drawn or by a clock, as the cause, if an
+    experiment proves it. Else None.
+
+    What a library makes may have such a name in it, so that all which is computed from it differs.
+    """
+    known = cause.candidates if cause is not None else ()
+    told = tuple(trial for _, trial in trials)
+    cause = replace(cause, trials=(*cause.trials, *told)) if cause is not None else None
+    harmless = {each.place for each in found if (at := _at(each, known)) and all(map(_is_seldom, at))}
+    for _ in range(MOST_BEHIND if harmless else 0):
+        behind = laboratory.followed(frozenset(harmless)).divergences
+        left = [d for d in behind if d.sure and d.thread == MAIN_THREAD and d.place not in harmless]
+        if not left:
+            break
+        first = min(left, key=attrgetter("at"))
+        proven, more = _try(cause, [first], laboratory, 1)
+        if proven is not None:
+            return proven
+        trials += more
+        harmless.add(first.place)
+    return None
 
 
 def _by_addresses(
