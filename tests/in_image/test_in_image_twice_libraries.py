@@ -279,3 +279,57 @@ def test_what_draws_later_for_want_of_a_seed_is_told_where_it_was_made(tmp_path:
         *(("draw", made, 0), ("draw", made, 0), ("draw", fitted, 0), ("entropy", made + 2, 0)),
         ("draw", of_zero, of_zero + 1),
     ]
+
+
+SPACES = """
+import random
+
+
+class Space:
+    def __init__(self, low):
+        self.low = low
+
+
+class Box(Space):
+    def sample(self):
+        return self.low + random.random()
+"""
+ACTS = """
+
+class Env:
+    @property
+    def action_space(self):
+        return Box(1)
+
+
+env, own = Env(), Box(2)
+env.action_space.sample()
+own.sample()
+"""
+
+
+def test_beside_what_is_drawn_from_a_space_the_line_that_made_it_is_told(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages/gymnasium"
+    site.mkdir(parents=True)
+    (site / "__init__.py").write_text("")
+    (site / "spaces.py").write_text(SPACES)
+    program = tmp_path / "program.py"
+    text = f"import sys\nsys.path.append({str(site.parent)!r})\nfrom gymnasium.spaces import Box{ACTS}"
+    program.write_text(text)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    ran = recorded(sys.executable, [str(program)])(folder, {"REPROBUILD_TWICE_TRACE": "0-0"}, None)
+    assert ran.status == 0, ran.stderr
+    records = [
+        json.loads(line)
+        for path in (folder / "records").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
+    told = [
+        (each["place"][1], each["for"][1]) for each in records if each.get("name", "").endswith("Box.sample")
+    ]
+    assert told == [
+        (lines["env.action_space.sample()"], lines["return Box(1)"]),
+        (lines["own.sample()"], lines["env, own = Env(), Box(2)"]),
+    ]

@@ -19,7 +19,7 @@ from typing import Any
 
 from . import missing_seeds, time_travel
 from .held_values import rows_of
-from .places import here, is_users, made, text
+from .places import here, is_users, made, place_of, text
 from .statements import statements
 from .watching import Watcher, warn
 
@@ -137,10 +137,23 @@ def _moment(sources: Any, bound: Any, label: str) -> Any:
 
 
 SPACES = "gymnasium.spaces."
+_MADE = "_reprobuild_made"
+"""The attribute of a space that tells where the program made it: spaces have no hash."""
 
 
 def _spaces(sources: Any, module: Any) -> None:
-    """Watch what the program draws from spaces, whose generators the system seeds at some time before."""
+    """Watch what the program draws from spaces, whose generators the system seeds at some time before.
+
+    Beside it is told the line that made the space: one that is made anew each time has no use for a seed.
+    """
+    made = module.Space.__init__
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **keywords: Any) -> None:
+        vars(self)[_MADE] = here(2, imports=False)
+        made(self, *arguments, **keywords)
+
+    module.Space.__init__ = init
     for kind in list(vars(module).values()):
         if isinstance(kind, type) and issubclass(kind, module.Space) and "sample" in vars(kind):
             owner: Any = kind
@@ -153,6 +166,8 @@ def _sampled(sources: Any, inner: Any, label: str) -> Any:
         if not _called_by_program():
             return inner(self, *arguments, **keywords)
         drawn = sources.call_of("draw", label, functools.partial(inner, self), arguments, keywords)
+        if _MADE in vars(self):
+            sources.told_beside(place_of("draw", 2), vars(self)[_MADE])
         return sources.note("draw", label, drawn)
 
     return sample
