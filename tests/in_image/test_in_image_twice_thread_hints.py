@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from reprobuild.in_image.twice.hints import of_file
-from reprobuild.in_image.twice.thread_hints import CHANGED, FILLED, SHARED_GENERATOR, tasks, under_locks
+from reprobuild.in_image.twice.thread_hints import (
+    CHANGED,
+    COUNTED,
+    FILLED,
+    RACED,
+    SHARED_GENERATOR,
+    tasks,
+    under_locks,
+)
+from reprobuild.twice import known_causes
 
 AGENT = (
     "class Agent:\n    def __init__(self, rng):\n        self.rng = {}\n"
@@ -41,6 +50,7 @@ def test_what_each_object_makes_for_itself_its_threads_do_not_share(
         ("with self._lock:\n    self.box.append(x)", [(2, FILLED)]),
         ("with lock:\n    total += x\n    calls += 1", [(2, CHANGED)]),
         ("with open(path):\n    box.append(x)", []),
+        ("with self.lock:\n    self.rows[key] = x", []),
         ("async with LOCK:\n    rows.extend(x)", [(2, FILLED)]),
     ],
 )
@@ -78,3 +88,47 @@ def test_tasks_that_run_beside_each_other_and_draw_from_one_generator(
     given = ", *, rng" if "rng=r" in started else ""
     found = tasks(ast.parse(WRITER.format(given=given, drawn=drawn, started=started)))
     assert ((3, SHARED_GENERATOR) in found) == is_shared
+
+
+COUNTS = """class Index:
+    def add(self, key):
+        {line}
+    def take(self, doc):
+        for each in doc:
+            self.add(each)
+def work():
+    while jobs:
+        index.take(jobs.get())
+Thread(target=work)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_raced"),
+    [
+        ("self.counts[key] = self.counts.get(key, 0) + 1", True),
+        ("self.total += weight(key)", True),
+        ("self.total = self.total * decay(key)", True),
+        ("self.calls += 1", False),  # between whose reading and writing Python lets no other thread run
+        ("self.counts[key] = weight(key)", False),
+        ("with self.lock: self.total += weight(key)", False),
+        ("total = total + weight(key)", False),
+    ],
+)
+def test_what_a_function_that_threads_call_reads_and_then_changes(
+    line: str, *, is_raced: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(COUNTS.format(line=line))
+    assert ((3, RACED) in of_file(str(program))) is is_raced
+    assert known_causes.of_hint(RACED) is known_causes.RACE
+    assert RACED == known_causes.RACED
+
+
+def test_threads_that_take_numbers_from_one_counter(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(COUNTS.format(line="rows[next(self.numbers)] = key; rows.append(next(own))"))
+    assert (3, COUNTED) in of_file(str(program))
+    program.write_text(COUNTS.format(line="rows[next(own)] = key"))
+    assert COUNTED not in {what for _, what in of_file(str(program))}
+    assert (known_causes.COUNTED, known_causes.of_hint(COUNTED)) == (COUNTED, known_causes.COUNTER)

@@ -272,3 +272,20 @@ def test_what_is_the_cause_only_together_is_pinned_together() -> None:
     assert all(trial.repeats for trial in found.trials[3:])
     assert not confirmed(supposed(UUID, pid), Runs({9}), 4).proven
     assert not confirmed(supposed(UUID, pid), Runs({4, 5}, parts=False), 4).proven
+
+
+def test_threads_that_share_a_generator_are_tried_beyond_the_number_of_experiments() -> None:
+    drawn = [candidate("draw", "random.random", line) for line in (3, 4, 5, 6)]
+    shared = candidate("hint", known_causes.DRAWN_IN_TURN, 12)
+    tried: list[str] = []
+
+    class Noted(Runs):
+        def tried(self, suspect: Suspect) -> Trial | None:
+            tried.append(suspect.what)
+            return Trial(suspect.what, repeats=False)
+
+    confirmed(supposed(*drawn, shared), Noted({99}), 1)
+    assert "one thread, and one worker in each pool" in tried
+    tried.clear()
+    confirmed(supposed(*drawn), Noted({99}), 1)
+    assert "one thread, and one worker in each pool" not in tried

@@ -82,3 +82,12 @@ def test_a_time_limit_is_pinned_but_not_a_queue_s() -> None:
     limits = candidate("timeout", "Future.result", 5), candidate("timeout", "Queue.get", 6)
     (found,) = suspects(supposed(*limits, *CLOCKS[:0]))
     assert found.candidates == limits[:1]
+
+
+def test_where_threads_share_a_generator_the_lines_that_they_run_come_first() -> None:
+    shared = candidate("hint", known_causes.DRAWN_IN_TURN, 12)
+    inside, helper = (candidate("draw", "random.random", line) for line in (12, 3))
+    for drawn, expected in (((helper, inside), [12, 3, 12]), ((helper,), [12, 3])):
+        found = [each for each in suspects(supposed(*drawn, shared)) if each.pins == (("threads", 0, ""),)]
+        assert [each.place.line for each in found[0].candidates] == expected
+        assert found[0].remedy is known_causes.SHARED_GENERATOR

@@ -53,7 +53,9 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
     """
     trials: list[Trial] = []
     in_vain: list[Suspect] = []
-    for suspect in suspects(cause)[:most]:
+    every = suspects(cause)
+    beyond = [each for each in every[most:] if each.remedy is known_causes.SHARED_GENERATOR]
+    for suspect in (*every[:most], *beyond[:1]):
         # One that is mostly only printed says nothing of what parts besides.
         only_printed = is_seldom(suspect) or is_printed(suspect)
         trial = laboratory.tried(replace(suspect, sure=False) if only_printed else suspect)

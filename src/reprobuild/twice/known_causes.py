@@ -50,6 +50,16 @@ THREADS = Remedy(
     "let one thread do this, or join the threads and add up their results in a fixed order",
     "the trace of both runs",
 )
+RACE = Remedy(
+    "another thread changes it between the reading and the writing, so some changes are lost",
+    "hold a lock from the reading to the writing, or let each thread count for itself and add up at the end",
+    "Python's documentation of threading.Lock",
+)
+COUNTER = Remedy(
+    "threads take numbers from one counter in the order in which they come to it",
+    "number the tasks before threads take them, as enumerate does",
+    "the trace of both runs",
+)
 SHARED_GENERATOR = Remedy(
     "threads draw from one generator, and which of them comes first is another one in each run",
     "give each thread or task a generator of its own, seeded by its number (numpy.random.SeedSequence.spawn)",
@@ -279,10 +289,14 @@ OF_A_SET = "the order of a set"
 """Where an order of rows becomes a value."""
 LATE_SEEDS = {each: f"a seed of {each} that comes after draws" for each in ("random", "numpy.random")}
 CHECKED = "what threads go by that they change meanwhile"
+RACED = "what threads read and change while others may change it"
+COUNTED = "what threads take in turn from one counter"
 FILLED = "what threads fill in the order in which they come to it"
 """Before what they change in any order."""
 DRAWN_IN_TURN = "what threads draw from one generator"
 _HINTS = {
+    RACED: RACE,
+    COUNTED: COUNTER,
     OF_A_SET: SET,
     "the order of a set of futures": SET,
     "batches in the order in which workers finish": BATCHES,

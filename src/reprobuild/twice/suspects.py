@@ -216,7 +216,12 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         drawn = [each for each in given if each.kind == "draw" and not is_seed(each)]
         came = [each for each in given if each.kind == "order" and each.name.endswith("Queue.get")]
         remedy = known_causes.SHARED_GENERATOR if drawn and not waits else threads.remedy
-        proven = (*waits, *drawn, *threads.candidates)
+        # In what threads run it is sure that they share what they draw from.
+        shared = [each for each in threads.candidates if each.name == known_causes.DRAWN_IN_TURN]
+        in_threads = {(each.place.file, each.place.line) for each in shared}
+        drawn.sort(key=lambda each: (each.place.file, each.place.line) not in in_threads)
+        sure = [each for each in drawn if (each.place.file, each.place.line) in in_threads] or shared
+        proven = tuple(dict.fromkeys((*waits, *sure, *drawn, *threads.candidates)))
         if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
             proven, remedy = tuple(came), known_causes.SOURCES["order"]
         found[threads.pins] = replace(threads, candidates=proven, remedy=remedy)
@@ -307,6 +312,8 @@ _OF_HINTS = (
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.TRAINED, "one thread of gensim's", "gensim"),
     (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
+    (known_causes.COUNTER, "one thread, and one worker in each pool", "threads"),
+    (known_causes.RACE, "one thread, and one worker in each pool", "threads"),
     (known_causes.THREADS, "one thread, and one worker in each pool", "threads"),
     (known_causes.FULL, "one thread, and one worker in each pool", "threads"),
     (known_causes.CONNECTED, "one thread, and one worker in each pool", "threads"),
@@ -315,6 +322,7 @@ _OF_HINTS = (
 )
 _LIKELIEST = (
     *(known_causes.SHARED_GENERATOR, known_causes.FULL, known_causes.CONNECTED),
+    *(known_causes.RACE, known_causes.COUNTER),
     *(known_causes.THREADS, known_causes.FIRST, known_causes.TAKEN),
 )
 """Of what one thread at a time changes."""

@@ -125,6 +125,7 @@ def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     for started in run_by_threads:
         yield from thread_hints.of_thread(started, queues, got)
     yield from thread_hints.under_locks(tree)
+    yield from thread_hints.raced(tree, run_by_threads)
     yield from thread_hints.tasks(tree)
     yield from library_hints.found(tree, source)
     for node in ast.walk(tree):

@@ -15,7 +15,11 @@ SHARED_GENERATOR = "what threads draw from one generator"
 FILLED = "what threads fill in the order in which they come to it"
 CHANGED = "what threads change that they share"
 CHECKED = "what threads go by that they change meanwhile"
+RACED = "what threads read and change while others may change it"
+COUNTED = "what threads take in turn from one counter"
 _LOCK = "lock"
+_MOST_CALLS = 4
+"""Functions that call each other, of which threads run the first."""
 _ENDS = (ast.Break, ast.Return, ast.Continue)
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
@@ -153,16 +157,72 @@ def of_thread(started: Started, queues: Container[str], got: Container[str]) -> 
 
 
 def under_locks(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Give the lines at which something is filled, or added up, while a lock is held."""
+    """Give the lines at which something is filled, or added up, while a lock is held.
+
+    What has a key of its own has no order.
+    """
     for block in ast.walk(tree):
         if not isinstance(block, (ast.With, ast.AsyncWith)):
             continue
         held = [last_name(each.context_expr).lower() for each in block.items]
         for statement in block.body if any(_LOCK in name for name in held) else ():
-            yield from ((line, FILLED) for line, _ in _filled(statement))
             for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and called_name(node) in _FILLS[: -len(_ANY_ORDER)]:
+                    yield node.lineno, FILLED
                 if isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant):
                     yield node.lineno, CHANGED
+
+
+def raced(tree: ast.AST, started: list[Started]) -> Iterator[tuple[int, str]]:
+    """Give the lines of functions which threads call that read something, call another, and then change it.
+
+    Another thread may change it meanwhile, as of ``counts[key] = counts.get(key, 0) + 1``. Also those that
+    take the next of an iterator that threads share.
+    """
+    defined: dict[str, list[ast.FunctionDef]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            defined.setdefault(node.name, []).append(node)
+    seen: dict[int, ast.FunctionDef] = {}
+    left = [each.function for each in started]
+    for _ in range(_MOST_CALLS):
+        fresh = [each for each in left if id(each) not in seen]
+        seen.update((id(each), each) for each in fresh)
+        calls = {called_name(node) for each in fresh for node in ast.walk(each) if isinstance(node, ast.Call)}
+        left = [each for name in sorted(calls) for each in defined.get(name, ())]
+    own = {each for one in started for each in one.own}
+    for function in seen.values():
+        yield from _changed(function, own)
+        calls_of = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+        yield from ((call.lineno, COUNTED) for call in calls_of if _takes_next(call, own))
+
+
+def _takes_next(call: ast.Call, own: Container[str]) -> bool:
+    """Return whether it is ``next(…)`` of an attribute that is not the thread's own."""
+    given = call.args[:1] if called_name(call) == "next" else []
+    return any(isinstance(each, ast.Attribute) and ast.dump(each) not in own for each in given)
+
+
+def _changed(function: ast.FunctionDef, own: Container[str]) -> Iterator[tuple[int, str]]:
+    locked = {
+        id(node)
+        for block in ast.walk(function)
+        if isinstance(block, ast.With)
+        and any(_LOCK in last_name(i.context_expr).lower() for i in block.items)
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(function):
+        if not isinstance(node, (ast.Assign, ast.AugAssign)) or id(node) in locked:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        held = target.value if isinstance(target, ast.Subscript) else target
+        if not isinstance(held, ast.Attribute) or ast.dump(held) in own:
+            continue  # a name is mostly the function's own
+        parts = [*ast.walk(node.value)]
+        text = ast.dump(held).replace("Store()", "Load()")
+        reads = isinstance(node, ast.AugAssign) or any(ast.dump(part) == text for part in parts)
+        if reads and any(isinstance(part, ast.Call) for part in parts):
+            yield node.lineno, RACED
 
 
 def _checked(node: ast.FunctionDef) -> Iterator[int]:
