@@ -64,6 +64,12 @@ LEFT = {
     "v17": "the order of rows, and of names of threads, that two workers write",
     "v18": "speeds of four programs in files of their own, each once",
     "v19": "a pickle with an estimator's time and the time at which it was saved",
+    "p05": "which of several requests at once found a page first",
+    "p11": "the order of events of two threads in a file of JSON lines",
+    "p17": "a date with spaces in the place of zeros, as Fortran writes it",
+    "p18": "results in the order in which threads ended, in one line of JSON",
+    "p19": "shares of times in a page, and which task ended first",
+    "p20": "speeds made of one millisecond or a few",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

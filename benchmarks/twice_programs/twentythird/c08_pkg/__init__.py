@@ -1,0 +1,1 @@
+"""Steps of the host filter pipeline."""

@@ -1,0 +1,1 @@
+"""A small coverage tool and the library that it is tried on."""

@@ -1,0 +1,1 @@
+"""Netlist model and triplication passes."""

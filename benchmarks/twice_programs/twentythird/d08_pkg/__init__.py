@@ -1,0 +1,1 @@
+"""A small hyperparameter search: search space, trainable and runner."""

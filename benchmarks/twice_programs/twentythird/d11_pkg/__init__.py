@@ -1,0 +1,1 @@
+"""Steps of the code metrics report."""
