@@ -64,6 +64,7 @@ LEFT = {
     "v17": "the order of rows, and of names of threads, that two workers write",
     "v18": "speeds of four programs in files of their own, each once",
     "v19": "a pickle with an estimator's time and the time at which it was saved",
+    "p14": "how many transactions there were up to a time, in lines of progress",
     "p05": "which of several requests at once found a page first",
     "p11": "the order of events of two threads in a file of JSON lines",
     "p17": "a date with spaces in the place of zeros, as Fortran writes it",

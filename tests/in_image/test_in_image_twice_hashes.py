@@ -52,6 +52,24 @@ open(f"model-{run}.txt", "w").write("0.25")
 COMPUTED = NAMED + "print(int(hashlib.md5(str(time.time_ns()).encode()).hexdigest(), 16) % 1000)"
 
 
+USED = """
+import hashlib, hmac, pickle
+again = pickle.loads(pickle.dumps(hashlib.sha256))
+made = hashlib.new("sha256", b"abc")
+assert again(b"abc").digest() == made.digest() == hashlib.sha256(b"abc", usedforsecurity=False).digest()
+assert isinstance(hashlib.blake2b(b"abc"), hashlib.blake2b)
+print(hmac.new(b"key", b"abc", hashlib.sha256).hexdigest(), made.hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_program_s_hashes_are_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(USED)
+    found = compared(sys.executable, [str(path)], tmp_path)
+    assert (verdict(found), found.runs[0].status) == ("repeats", 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "expected"), [(NAMED, "text"), (COMPUTED, "parts")])
 def test_a_run_may_be_named_by_a_hash_of_the_time_and_what_is_computed_of_it_counts(

@@ -21,6 +21,7 @@ from reprobuild.in_image.twice.library_hints import (
     found,
     of_asked,
     of_query,
+    trained_at,
 )
 from reprobuild.twice import known_causes
 
@@ -172,6 +173,7 @@ def test_gensim_trains_in_several_threads_where_it_is_not_told_one(
     assert list(found(ast.parse(program), program.split("\n"))) == []
     monkeypatch.setitem(sys.modules, "gensim", ModuleType("gensim"))
     assert list(found(ast.parse(program), program.split("\n"))) == [(line, TRAINED) for line in lines]
+    assert trained_at(ast.parse(program), "a.py") == {line: ("a.py", 1, "") for line in lines if line > 1}
     remedy = known_causes.of_hint(TRAINED)
     assert remedy is not None
     assert remedy.remedy == "workers=1"

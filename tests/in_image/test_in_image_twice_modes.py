@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from reprobuild.in_image.twice.modes import DROPS, Modes
+from reprobuild.in_image.twice.modes import DROPS, STAYS, Modes
 from reprobuild.twice import known_causes
 
 PLACE = ("model.py", 12, "forward")
@@ -28,13 +27,18 @@ class Model:
         self.state = state
 
 
+class Dropout(Model):
+    """One that is in a model."""
+
+
 def test_the_recorder_s_words_for_dropout_are_known() -> None:
     assert (known_causes.DROPPED, known_causes.of_hint(DROPS)) == (DROPS, known_causes.DROPS)
+    assert (known_causes.STAYS_ON, known_causes.of_hint(STAYS)) == (STAYS, known_causes.STAYS)
 
 
 def test_the_line_that_loads_a_model_in_training_mode_is_told_once() -> None:
     kind = type("Watched", (Model,), {})
-    modes, root, inner = Modes(), kind(), SimpleNamespace(training=True)
+    modes, root, inner = Modes(), kind(), Dropout()
     modes.watch(kind)
     root.load_state_dict({})  # here
     lines = Path(__file__).read_text().splitlines()
@@ -46,7 +50,21 @@ def test_the_line_that_loads_a_model_in_training_mode_is_told_once() -> None:
     assert modes.hint("bernoulli_", [root, inner], PLACE) is None
 
 
-@pytest.mark.parametrize(("operation", "training"), [("randn", True), ("bernoulli_", False)])
-def test_what_is_no_dropout_or_off_is_not_told(operation: str, *, training: bool) -> None:
-    assert Modes().hint(operation, [Model(training=training)], PLACE) is None
+@pytest.mark.parametrize(
+    ("operation", "layer", "training", "told"),
+    [
+        ("dropout", "Dropout", True, DROPS),
+        ("bernoulli_", "Dropout", True, DROPS),
+        ("bernoulli_", "Dropout", False, STAYS),
+        ("native_dropout", "Attention", False, STAYS),  # by a function, with the default of its mode
+        ("randn", "Dropout", True, None),
+        ("bernoulli_", "Boltzmann", True, None),  # which is meant
+    ],
+)
+def test_dropout_is_told_by_the_mode_of_the_whole_model(
+    operation: str, layer: str, training: bool, told: str | None
+) -> None:
+    inner = type(layer, (Model,), {})()
+    found = Modes().hint(operation, [Model(training=training), inner], PLACE)
+    assert (None if found is None else found["what"]) == told
     assert Modes().hint(operation, [], PLACE) is None

@@ -47,11 +47,14 @@ def test_of_a_default_for_a_seed_who_gave_none_is_told_beside() -> None:
 
 
 def test_of_a_query_who_asks_it_is_told_where_that_is_another_line() -> None:
-    tied = replace(CLOCK, kind="hint", name="rows", made_for=at(30, "con.execute(query)"))
+    tied = replace(CLOCK, kind="hint", name=known_causes.TIED, made_for=at(30, "con.execute(query)"))
     text = next(cause_rows(replace(CAUSE, candidates=(tied,))))[1]
     assert text.endswith(", asked at /code/train.py:30: `con.execute(query)`")
     alone = replace(tied, made_for=tied.place)
     assert "asked at" not in next(cause_rows(replace(CAUSE, candidates=(alone,))))[1]
+    dropout = replace(tied, name=known_causes.DROPPED, made_for=at(30, "model.load_state_dict(state)"))
+    text = next(cause_rows(replace(CAUSE, candidates=(dropout,))))[1]
+    assert text.endswith(", for /code/train.py:30: `model.load_state_dict(state)`")
 
 
 def test_what_only_differed_comes_after_the_operation() -> None:

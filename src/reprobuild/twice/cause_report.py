@@ -7,7 +7,7 @@ from typing import Any
 
 from ..selftest.distance import ENDLESS
 from .causes import Cause, Trial
-from .known_causes import RANDOM
+from .known_causes import OF_QUERIES, RANDOM
 from .line_experiments import DECISION, HANDED, LINE
 
 
@@ -57,7 +57,7 @@ def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
     for candidate in cause.candidates:
         there = f"at {candidate.place}: `{candidate.place.text}`"
         if candidate.made_for is not None and candidate.made_for != candidate.place:
-            way = "asked at" if candidate.kind == "hint" else "for"
+            way = "asked at" if candidate.kind == "hint" and candidate.remedy in OF_QUERIES else "for"
             there += f", {way} {candidate.made_for}: `{candidate.made_for.text}`"
         if candidate.kind == "hint":
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"

@@ -349,7 +349,8 @@ def _cause(
             near = [*hints[:MOST_HINTS], *near]
         else:
             unseeded = [hint for hint in hints if hint.name == known_causes.UNSEEDED_HINT]
-            drops = [h for h in hints if h.name == known_causes.DROPPED and h.place == operation.place]
+            dropped = (known_causes.DROPPED, known_causes.STAYS_ON)
+            drops = [hint for hint in hints if hint.name in dropped and hint.place == operation.place]
             hints = [*drops, *unseeded]
     told = {(each.place.file, each.place.line) for each in near}
     near += [hint for hint in hints if (hint.place.file, hint.place.line) not in told][:MOST_HINTS]

@@ -64,7 +64,7 @@ class Candidate:
     """Whether both runs took the same values at that line, in another order."""
     made_for: ProgramLine | None = None
     """The line that gave None to the function which takes this value as a default, that made the system's
-    generator which gave it, or that asks the query.
+    generator which gave it, that asks the query, or at which an object differs that this one handed over.
     """
 
     @property

@@ -30,6 +30,7 @@ SHARED = Remedy(
     "the trace of both runs",
 )
 DROPPED = "dropout that draws where nothing is trained"
+STAYS_ON = "dropout that draws also where the model is in evaluation mode"
 UNSEEDED_HINT = "a generator that the system seeds"
 """The recorder's label of a line that may let the system seed a generator."""
 ORDER = Remedy(
@@ -106,6 +107,7 @@ SQL_DRAW = Remedy(
     "order by a hash of a key, or hand in drawn numbers; DuckDB: SELECT setseed(…), and SET threads = 1",
     "DuckDB's documentation of setseed, SQLite's of random()",
 )
+OF_QUERIES = (QUERY, TIES, SQL_CLOCK, SQL_DRAW)
 COMPILED_DRAW = Remedy(
     "compiled code draws from a generator of Numba's own, which numpy.random.seed outside does not seed",
     "call numpy.random.seed(SEED) in a compiled function, or hand in a numpy.random.Generator",
@@ -120,6 +122,11 @@ DROPS = Remedy(
     "dropout is on: the model is in training mode where nothing is trained",
     "call the model's eval() before it answers; where dropout is meant to be on, torch.manual_seed(SEED)",
     "PyTorch's documentation of torch.nn.Module.eval",
+)
+STAYS = Remedy(
+    "dropout is on though the model is in evaluation mode",
+    "give it the model's mode: a Dropout of __init__, or training=self.training; or torch.manual_seed(SEED)",
+    "PyTorch's documentation of torch.nn.functional.dropout",
 )
 LATE = Remedy(
     "what is drawn before the seed is set comes from a generator that the system seeded",
@@ -311,6 +318,7 @@ _HINTS = {
     "vectors that threads of gensim's train at once": TRAINED,
     "the clock of a database": SQL_CLOCK,
     DROPPED: DROPS,
+    STAYS_ON: STAYS,
     "what a database draws": SQL_DRAW,
     **dict.fromkeys(LATE_SEEDS.values(), LATE),
     "what a full queue does not take": FULL,

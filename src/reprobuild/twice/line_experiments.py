@@ -316,7 +316,8 @@ def _candidate(divergence: Divergence, known: Sequence[Candidate]) -> Candidate:
             return each
     named = "" if divergence.name in ("", RETURNED) else f"`{divergence.name}`"
     if divergence.handed is not None:
-        return Candidate(HANDED, named, divergence.told_place, divergence.shown, 0, -1)
+        there = divergence.told_place
+        return Candidate(HANDED, named, there, divergence.shown, 0, -1, made_for=divergence.place)
     name = " from ".join(filter(None, (named, *(each.name for each in at[:1]))))
     return Candidate(LINE, name, divergence.told_place, divergence.shown, 0, -1)
 

@@ -125,8 +125,8 @@ def suspects(cause: Cause) -> list[Suspect]:
         found.insert(2, of_draws(plain, each_time=True))
     if cause.kind == "random":
         pins = (("all of torch", 0, ""),)
-        drops = cause.remedy is known_causes.DROPS
-        remedy = known_causes.DROPS if drops else known_causes.RANDOM
+        drops = cause.remedy in (known_causes.DROPS, known_causes.STAYS)
+        remedy = cause.remedy if drops else known_causes.RANDOM
         found.append(Suspect("torch's generator seeded at the start", pins, (), remedy))
     found += _of_hints(cause, given)
     found += _of_workers(cause, given)

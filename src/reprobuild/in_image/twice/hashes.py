@@ -80,7 +80,12 @@ def _watch(faster: Pace | None, module: Any) -> None:
                 drawn_names.add("drawn names", made.copy().hexdigest())
 
     for name in _NAMES:
-        setattr(module, name, _Hashing(getattr(module, name), keep))
+        inner = getattr(module, name)
+        if isinstance(inner, type):
+            continue  # of which a program may make a class of its own
+        made = _Hashing(inner, keep)
+        made.__dict__.update(__module__="hashlib", __name__=name)  # by which it is pickled
+        setattr(module, name, made)
 
 
 def install(watcher: Watcher, faster: Pace | None) -> None:

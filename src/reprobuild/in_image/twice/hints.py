@@ -95,7 +95,7 @@ def of_file(path: str) -> list[tuple[int, str]]:
 
 
 def _read(path: str) -> tuple[list[tuple[int, str]], dict[int, tuple[str, int, str]]]:
-    """Return the lines with a hint, and by those of queries the line that asks one."""
+    """Return the lines with a hint, and by those of queries who asks one, by some others their call."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 -- pathlib is slow to import
             data = file.read(MOST_BYTES)
@@ -106,7 +106,8 @@ def _read(path: str) -> tuple[list[tuple[int, str]], dict[int, tuple[str, int, s
         return [], {}
     source = data.decode("utf-8", "replace").splitlines()
     found = sorted({(line, what) for line, what in _found(tree, source) if line})
-    return found, library_hints.asked(tree, source)
+    calls = library_hints.trained_at(tree, path) if "gensim" in sys.modules else {}
+    return found, {**calls, **library_hints.asked(tree, source)}
 
 
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:

@@ -147,11 +147,17 @@ def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:
     return found
 
 
+def trained_at(tree: ast.AST, path: str) -> dict[int, tuple[str, int, str]]:
+    """Return, by the lines that give gensim a number of threads, the first line of the call around them."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    lines = [(line, call.lineno) for call in calls for line, _ in _trained(call) if line != call.lineno]
+    return {line: (path, first, "") for line, first in lines}
+
+
 def of_asked(known: Container[tuple[str, int]]) -> Iterator[tuple[tuple[str, int, str], str]]:
     """Give the lines that ask such a query, and what it may do; but those whose text has a known line."""
-    for query, place in queries.asked():
-        if place[:2] not in known:
-            yield from ((place, what) for what in dict.fromkeys(what for _, what in _clauses(query)))
+    asked = [(query, place) for query, place in queries.asked() if place[:2] not in known]
+    yield from dict.fromkeys((place, what) for query, place in asked for _, what in _clauses(query))
 
 
 def _is_compiled(function: ast.FunctionDef) -> bool:

@@ -27,6 +27,8 @@ _SEEDS = frozenset(("seed", "random_seed", "random_state", "rng", "generator"))
 _UNKNOWN = object()
 _trees: dict[str, list[ast.AST]] = {}
 """By file, its calls and what takes a default."""
+_tested: dict[str, list[ast.expr]] = {}
+"""By file, the seeds that it takes for true or false."""
 _at: dict[tuple[str, int], list[ast.Call]] = {}
 
 
@@ -85,22 +87,28 @@ def counts_zero_as_none(frame: FrameType) -> tuple[str, int, str] | None:
         if at is None:
             break
         code = at.f_code
-        last = max((line for _, line in dis.findlinestarts(code) if line), default=0)
-        for tested in _truths(at) if is_users(code.co_filename) else ():
-            value = _value(tested, at) if last_name(tested) in _SEEDS else _UNKNOWN
+        seeds = _seeds_tested(at) if is_users(code.co_filename) else []
+        last = max((line for _, line in dis.findlinestarts(code) if line), default=0) if seeds else 0
+        for tested in seeds:
+            value = _value(tested, at)
             if type(value) is int and value == 0 and code.co_firstlineno <= tested.lineno <= last:
                 return code.co_filename[-300:], tested.lineno, code.co_name[:200]
         at = at.f_back
     return None
 
 
-def _truths(frame: FrameType) -> Iterator[ast.expr]:
-    """Yield what the file of a frame takes for true or false."""
-    for node in _nodes(frame):
-        if isinstance(node, (ast.If, ast.IfExp)):
-            yield node.test.operand if isinstance(node.test, ast.UnaryOp) else node.test
-        elif isinstance(node, ast.BoolOp):
-            yield node.values[0]
+def _seeds_tested(frame: FrameType) -> list[ast.expr]:
+    """Return the seeds that the file of a frame takes for true or false."""
+    file = frame.f_code.co_filename
+    if file not in _tested:
+        truths = [
+            node.values[0] if isinstance(node, ast.BoolOp) else node.test
+            for node in _nodes(frame)
+            if isinstance(node, (ast.If, ast.IfExp, ast.BoolOp))
+        ]
+        plain = [each.operand if isinstance(each, ast.UnaryOp) else each for each in truths]
+        _tested[file] = [each for each in plain if last_name(each) in _SEEDS]
+    return _tested[file]
 
 
 def takes_none(frame: FrameType, function: str) -> bool:

@@ -1,4 +1,7 @@
-"""Models in training mode where nothing is trained: there dropout draws, and each answer is another one."""
+"""Dropout that draws where nothing is trained, so that each answer is another one.
+
+Mostly the model is in training mode; or the dropout does not follow the model's mode.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from .places import is_users, text
 from .sources import NOBODY
 
 DROPS = "dropout that draws where nothing is trained"
+STAYS = "dropout that draws also where the model is in evaluation mode"
 _DRAWS = (
     *("dropout", "dropout_", "native_dropout", "_fused_dropout", "feature_dropout", "alpha_dropout"),
     *("feature_alpha_dropout", "bernoulli_"),
@@ -45,11 +49,15 @@ class Modes:
 
         ``modules``: those that are being called, the innermost last, while no gradients are computed.
         """
-        if operation not in _DRAWS or not modules or not modules[-1].training or place in self._told:
+        if operation not in _DRAWS or not modules or place in self._told:
             return None
+        told = text(place)
+        if "drop" not in f"{operation} {type(modules[-1]).__name__} {told}".lower():
+            return None  # a draw that is meant
         self._told.add(place)
-        by = self._at.get(modules[0], NOBODY)
-        return {"k": "hint", "what": DROPS, "place": [*place, text(place)], "for": [*by, text(by)]}
+        what = DROPS if modules[0].training else STAYS
+        by = self._at.get(modules[0], NOBODY) if what is DROPS else NOBODY
+        return {"k": "hint", "what": what, "place": [*place, told], "for": [*by, text(by)]}
 
 
 def _called_at() -> tuple[str, int, str]:

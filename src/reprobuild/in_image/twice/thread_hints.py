@@ -28,10 +28,8 @@ _RUNS = ("run", "run_until_complete")
 _TASKS = ("create_task", "ensure_future", "gather", "start_soon")
 _ANY_ORDER = ("add", "update", "setdefault")
 """Methods that mostly leave the same in any order."""
-_FILLS = (
-    *("append", "extend", "put", "insert", "write", "writelines", "writerow", "writerows"),
-    *_ANY_ORDER,
-)
+_IN_ORDER = ("append", "extend", "put", "insert", "write", "writelines", "writerow", "writerows")
+_FILLS = (*_IN_ORDER, *_ANY_ORDER)
 DRAWS = (
     *("random", "uniform", "randint", "randrange", "choice", "choices", "sample", "shuffle", "gauss"),
     "normalvariate",
@@ -167,7 +165,7 @@ def under_locks(tree: ast.AST) -> Iterator[tuple[int, str]]:
         held = [last_name(each.context_expr).lower() for each in block.items]
         for statement in block.body if any(_LOCK in name for name in held) else ():
             for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and called_name(node) in _FILLS[: -len(_ANY_ORDER)]:
+                if isinstance(node, ast.Call) and called_name(node) in _IN_ORDER:
                     yield node.lineno, FILLED
                 if isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant):
                     yield node.lineno, CHANGED
