@@ -28,6 +28,10 @@ SHARED = "what other processes change meanwhile"
     [
         ("for x in {1, 2}:\n    pass", [(1, "the order of a set")]),
         ("s = set(a)\nfor x in sorted(s):\n    pass", []),
+        (
+            "done, left = loop.run_until_complete(asyncio.wait(tasks))\n[t.result() for t in done]",
+            [(1, SET_MADE), (2, "the order of a set")],
+        ),
         ("for d in asyncio.as_completed(tasks):\n    await d", [(1, "the order in which tasks end")]),
         ("q = mp.Queue()\nq.get()", [(2, TAKEN_FIRST)]),
         (WORKER + "q.get()", [(3, "which of several threads takes what"), (5, TAKEN_FIRST)]),

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+RUNS = ("run", "run_until_complete")
+"""What runs one coroutine to its end."""
+
+
 def made_by(tree: ast.AST, calls: tuple[str, ...], *, given: bool = False) -> set[str]:
     """Return the names that are given what such a call makes; ``given``: with an argument, such as a size."""
     return {
@@ -38,8 +42,10 @@ def owner_of(node: ast.Call) -> ast.AST:
 
 
 def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Give what is assigned to what, also of ``a, b = c, d``; asyncio's ``await wait(…)`` gives two sets."""
+    """Give what is assigned to what, also of ``a, b = c, d``; asyncio's ``wait(…)`` gives two sets."""
     waited = node.value.value if isinstance(node.value, ast.Await) else None
+    if isinstance(node.value, ast.Call) and called_name(node.value) in RUNS and node.value.args:
+        waited = node.value.args[0]
     for target in node.targets:
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
             yield from zip(target.elts, node.value.elts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .syntax import called_name, last_name, owner_of
+from .syntax import RUNS, called_name, last_name, owner_of
 
 TYPE_CHECKING = False  # importing typing costs milliseconds at the start of every process
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ _MOST_CALLS = 4
 _ENDS = (ast.Break, ast.Return, ast.Continue)
 _STARTS = {"submit": 0, "map": 0, "imap": 0, "apply_async": 0, "imap_unordered": 0, "run_in_executor": 1}
 """Which argument is the function that other threads then run."""
-_RUNS = ("run", "run_until_complete")
-"""What runs one coroutine to its end."""
 _TASKS = ("create_task", "ensure_future", "gather", "start_soon")
 _ANY_ORDER = ("add", "update", "setdefault")
 """Methods that mostly leave the same in any order."""
@@ -264,7 +262,7 @@ def _started_beside(tree: ast.AST) -> set[str]:
     """Return the names of what is called and not awaited at once: a coroutine may run beside others then."""
     awaited = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Await)}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    alone = {id(each) for call in calls if called_name(call) in _RUNS for each in call.args}
+    alone = {id(each) for call in calls if called_name(call) in RUNS for each in call.args}
     return {called_name(call) for call in calls if id(call) not in awaited | alone}
 
 
