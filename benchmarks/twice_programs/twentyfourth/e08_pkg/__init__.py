@@ -1,0 +1,1 @@
+"""A tiny inference engine with a paged key/value cache."""

@@ -1,0 +1,1 @@
+"""Steps of a small molecular dynamics run."""
