@@ -68,3 +68,11 @@ def test_dropout_is_told_by_the_mode_of_the_whole_model(
     found = Modes().hint(operation, [Model(training=training), inner], PLACE)
     assert (None if found is None else found["what"]) == told
     assert Modes().hint(operation, [], PLACE) is None
+
+
+def test_what_a_checkpoint_computes_again_is_trained() -> None:
+    names = {"__name__": "torch.utils.checkpoint", "hint": Modes().hint}
+    exec("def forward(*given):\n    return hint(*given)", names)
+    forward: Any = names["forward"]
+    assert forward("dropout", [Model(), Dropout()], PLACE) is None
+    assert Modes().hint("dropout", [Model(), Dropout()], PLACE) is not None

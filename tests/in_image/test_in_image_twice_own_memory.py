@@ -30,11 +30,15 @@ def test_a_program_reads_larger_sizes_in_each_way(monkeypatch: pytest.MonkeyPatc
     with plain("/proc/self/statm") as file:
         before = int(file.read().split()[1])
     install(1000)
-    with open("/proc/self/statm") as text, open(f"/proc/{os.getpid()}/statm", "rb") as data:  # noqa: PTH123
+    with open("/proc/self/statm") as text, open(f"/proc/{os.getpid()}/statm", "rb") as data:  # noqa: PTH123 -- it is what is tested
         told = int(text.read().split()[1]), int(data.read().split()[1])
     assert all(500 * before < each < 2000 * before for each in told)
     vm = re.search(r"VmRSS:\s*(\d+)", Path("/proc/self/status").read_text())
     assert vm is not None
     assert int(vm[1]) > 500 * before
+    with open(os.fsencode("/proc/self/statm"), "rb") as data:  # noqa: PTH123 -- a path of bytes, as it is
+        assert int(data.read().split()[1]) < 500 * before
+    with open(os.open("/proc/self/statm", os.O_RDONLY)) as text:  # noqa: PTH123 -- a descriptor has no path
+        assert int(text.read().split()[1]) < 500 * before
     (tmp_path / "statm").write_text("5 6")
     assert Path(tmp_path / "statm").read_text() == "5 6"

@@ -132,3 +132,15 @@ def test_threads_that_take_numbers_from_one_counter(tmp_path: Path) -> None:
     program.write_text(COUNTS.format(line="rows[next(own)] = key"))
     assert COUNTED not in {what for _, what in of_file(str(program))}
     assert (known_causes.COUNTED, known_causes.of_hint(COUNTED)) == (COUNTED, known_causes.COUNTER)
+
+
+def test_what_each_thread_counts_for_itself_is_not_raced(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    text = (
+        "class Worker(Thread):\n    def __init__(self):\n        self.total = Counter()\n"
+        "    def run(self):\n        self.total += weigh(self)\n"
+    )
+    program.write_text(text)
+    assert RACED not in {what for _, what in of_file(str(program))}
+    program.write_text(text.replace("self.total = Counter()", "self.total = total"))
+    assert (5, RACED) in of_file(str(program))

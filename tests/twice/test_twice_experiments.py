@@ -97,7 +97,7 @@ def test_both_ends_of_a_duration_are_frozen_together() -> None:
     assert [trial.repeats for trial in found.trials] == [True, False, True, False, False]
 
 
-@pytest.mark.parametrize(("needed", "lines"), [({0}, [5, 3]), ({9}, [3]), ({10}, [5])])
+@pytest.mark.parametrize(("needed", "lines"), [({9, 10}, [5, 3]), ({9}, [3]), ({10}, [5])])
 def test_of_the_queries_of_several_lines_those_of_one_are_tried_alone(
     needed: set[int], lines: list[int]
 ) -> None:
@@ -110,7 +110,11 @@ def test_of_the_queries_of_several_lines_those_of_one_are_tried_alone(
     found = confirmed(supposed(*tied), runs, 4)
     assert (found.proven, [each.place.line for each in found.candidates]) == (True, lines)
     one = confirmed(supposed(tied[0]), runs, 4)
-    assert [trial.repeats for trial in one.trials] == [True, 9 in needed]
+    assert [trial.repeats for trial in one.trials] == [True, needed == {9}]
+    assert one.proven is (needed == {9})  # another query is the cause, of which no line is known
+    alone = replace(tied[0], made_for=None)
+    found = confirmed(supposed(alone, tied[1]), runs, 4)
+    assert found.candidates == ((tied[1],) if needed == {10} else (alone,))
 
 
 def test_the_remedy_is_of_what_drew() -> None:

@@ -150,6 +150,8 @@ class Lines:
     decisions: list[Decision] = field(default_factory=list)
     behind: list[Divergence] = field(default_factory=list)
     """What is found where some lines are harmless."""
+    names_matter: bool = False
+    """Whether it repeats with all names and times fixed."""
 
     def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
         found = [each for each in self.behind if each.place not in harmless] if harmless else self.found
@@ -161,6 +163,8 @@ class Lines:
     def tried(self, suspect: Suspect) -> Trial | None:
         if suspect is ADDRESSES:
             return Trial(suspect.what, repeats=self.addresses)
+        if "REPROBUILD_TWICE_LINE" not in suspect.settings:
+            return Trial(suspect.what, repeats=self.names_matter)
         line = int(suspect.settings["REPROBUILD_TWICE_LINE"].split("\t")[1])
         trial = Trial(suspect.what, repeats=line == self.needed, left=self.left.get(line, ()))
         if trial.left:
@@ -236,6 +240,11 @@ def test_behind_a_line_that_only_names_something_comes_the_next_that_can_be_trie
     found = confirmed_line(replace(cause, candidates=(known,), trials=()), lines, 4)
     assert found is not None
     assert (found.candidates[0].place.line if found.proven else 0) == line
+    assert not found.proven or found.remedy is known_causes.BEHIND
+    lines.names_matter = True  # then what is behind them may come of them
+    again = confirmed_line(replace(cause, candidates=(known,), trials=()), lines, 4)
+    assert again is not None
+    assert not again.proven
 
 
 def test_what_parts_first_has_a_cause_of_its_own() -> None:

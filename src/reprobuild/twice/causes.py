@@ -130,9 +130,7 @@ def find_cause(one: Sequence[Stream], other: Sequence[Stream], parting: Parting 
         label = parting.stream if parting is not None else ""
         return _by_source(candidates, label, hints) if candidates or hints else None
     _, stream, finding = min(found, key=lambda each: each[0])
-    if (
-        finding.remedy is known_operations.MOVED
-    ):  # no cause by itself; a seed that is another one in each run is
+    if finding.remedy is known_operations.MOVED:  # no cause by itself, but a seed that differs is
         seeds = [each for each in candidates if each.kind == "seed"]
         if seeds:
             origins = [origin for seed in seeds for origin in seeded_by(seed, candidates)]

@@ -51,6 +51,8 @@ _MOST_SHORT = 100
 """UUIDs of a run of which the first digits alone are recognized."""
 _FEW_DIGITS = re.compile(r"[0-9a-f]{4,5}")
 _OF_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)+")
+_HASH = "hash of "
+"""How the kind of a hash of a text with a time begins; a digest of the rest of that text follows."""
 _THREADS = "threads' "
 """Before the kind of a name that another thread than the main one drew."""
 
@@ -190,8 +192,9 @@ class Evidence:
         for kind, names in sorted(self.names.items(), key=lambda each: each[0] == "drawn numbers"):
             drawn = kind.removeprefix(_THREADS)
             # Which thread draws first, and which worker gets a task, is not the program's choice, nor how
-            # many numbers are drawn until one fits.
+            # many numbers are drawn until one fits. A hash of a text with a time is known by the rest of it.
             by_turn = drawn == kind and kind not in ("pool workers", "drawn numbers")
+            by_turn = by_turn and not kind.startswith(_HASH)
             for at, name in enumerate(names):
                 whole, number = name.replace("-", "") if drawn == "uuids" else name, at if by_turn else 0
                 if kind == "pool workers":

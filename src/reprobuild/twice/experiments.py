@@ -24,7 +24,7 @@ from .suspects import (
     is_seldom,
     of_clocks,
     of_draws,
-    of_query,
+    of_queries,
     suspects,
 )
 
@@ -70,6 +70,8 @@ def confirmed(cause: Cause, laboratory: Laboratory, most: int) -> Cause:
             break
         # Whatever else differed differed in these runs, too: it is none.
         fewest = _alone(suspect, laboratory, trials) or _fewest(suspect, laboratory, trials)
+        if fewest is None:
+            continue
         proven = fewest.candidates or cause.candidates
         remedy = cause.remedy if cause.kind == "operation" or fewest.remedy is None else fewest.remedy
         return replace(cause, candidates=proven, proven=True, remedy=remedy, trials=tuple(trials))
@@ -117,13 +119,14 @@ def _each_clock(suspect: Suspect) -> Sequence[Suspect]:
     return [of_clocks([each]) for each in clocks] if few else [suspect]
 
 
-def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect:
+def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
     """Return the lines that have to be seeded of those that draw, or all where others draw, too.
 
-    Where it is not enough that the generators are seeded at the start, threads share one.
+    Where it is not enough that the generators are seeded at the start, threads share one. None: the suspect's
+    lines are refuted.
     """
     if suspect.pins == (DUCKDB,):
-        return _one_query(suspect, laboratory, trials)
+        return _fewest_queries(suspect, laboratory, trials)
     each_time = EACH_DRAW in (kind for kind, *_ in suspect.pins)
     if suspect.pins != (DRAWS,) and not each_time:
         return suspect
@@ -147,21 +150,24 @@ def _fewest(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Su
     return replace(suspect, remedy=known_causes.SHARED_GENERATOR if shared else of_one)
 
 
-def _one_query(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect:
-    """Return the queries of the one line that have to be answered in one thread, or all of several lines.
+def _fewest_queries(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
+    """Return the queries of one line that have to be answered in one thread, or those of all known lines.
 
-    Of several the last comes first: that an earlier one leaves its rows in no order is nothing by itself.
+    None: it is others that have to be. Of several lines the last comes first: that an earlier one leaves its
+    rows in no order is nothing by itself. Who asks may not be known, as of a relation's methods.
     """
-    asked = dict.fromkeys(each.made_for for each in suspect.candidates if each.made_for is not None)
-    for place in list(asked)[:MOST_ALONE]:
-        one = of_query(place, tuple(each for each in suspect.candidates if each.made_for == place))
-        trial = laboratory.tried(one)
+    asked = list(dict.fromkeys(each.made_for for each in suspect.candidates if each.made_for is not None))
+    choices = [(place,) for place in asked[:MOST_ALONE]]
+    for places in (*choices, *([tuple(asked)] if len(asked) > 1 else [])):
+        some = tuple(each for each in suspect.candidates if each.made_for in places)
+        some = tuple(sorted(some, key=lambda each: each.made_for.line if each.made_for else 0)[::-1])
+        trial = laboratory.tried(fewer := of_queries(places, some))
         if trial is not None:
             trials.append(trial)
         if trial is not None and trial.repeats:
-            return one
-    last_first = sorted(suspect.candidates, key=lambda each: each.made_for.line if each.made_for else 0)[::-1]
-    return replace(suspect, candidates=tuple(last_first))
+            return fewer
+    unknown = tuple(each for each in suspect.candidates if each.made_for is None)
+    return replace(suspect, candidates=unknown) if unknown else None
 
 
 def _is_modules(candidate: Candidate) -> bool:

@@ -43,7 +43,7 @@ _ORDER = (
 
 _TRUTH = re.compile(
     r"\b(?:if|and)\s+(?:not\s+)?[\w.]*(?:seed|random_state|rng)\w*\s*(?::|\b(?:else|and|or)\b)"
-    r"|[\w.]*(?:seed|random_state|rng)\w*\s+or\s"
+    r"|^[\w.]+ = [\w.]*(?:seed|random_state|rng)\w* or "
 )
 """What takes a seed for true or false."""
 

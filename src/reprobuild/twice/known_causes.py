@@ -170,6 +170,11 @@ LINE = Remedy(
     "look at what it calls: seed what draws, sort what has no order, and take no clock and no address",
     "the trace of both runs",
 )
+BEHIND = Remedy(
+    "what went into this line differs by names or times alone, and another value came out",
+    LINE.remedy,
+    LINE.source,
+)
 SOURCES: dict[str, Remedy] = {
     "order": Remedy(
         "tasks end in another order in each run",

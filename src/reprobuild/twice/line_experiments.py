@@ -19,7 +19,7 @@ from .first_lines import Decision, Divergence, FollowedLines
 from .known_causes import Remedy
 from .line_records import RETURNED
 from .records import ProgramLine
-from .suspects import ADDRESSES, Suspect
+from .suspects import ADDRESSES, Suspect, of_values
 
 TRACE = {"REPROBUILD_TWICE_LINES": "trace"}
 KEEP = {"REPROBUILD_TWICE_LINES": "keep"}
@@ -116,8 +116,13 @@ def _behind_names(
     known = cause.candidates if cause is not None else ()
     told = tuple(trial for _, trial in trials)
     cause = replace(cause, trials=(*cause.trials, *told)) if cause is not None else None
-    harmless = {each.place for each in found if (at := _at(each, known)) and all(map(_is_seldom, at))}
-    for _ in range(MOST_BEHIND if harmless else 0):
+    named = {each.place: at for each in found if (at := _at(each, known)) and all(map(_is_seldom, at))}
+    names = [each for at in named.values() for each in at]
+    trial = laboratory.tried(of_values(names)) if names else None
+    if trial is None or trial.repeats:
+        return None  # they may be what matters
+    harmless = set(named)
+    for _ in range(MOST_BEHIND):
         behind = laboratory.followed(frozenset(harmless)).divergences
         left = [d for d in behind if d.sure and d.thread == MAIN_THREAD and d.place not in harmless]
         if not left:
@@ -125,7 +130,8 @@ def _behind_names(
         first = min(left, key=attrgetter("at"))
         proven, more = _try(cause, [first], laboratory, 1)
         if proven is not None:
-            return proven
+            is_line = proven.remedy is known_causes.LINE
+            return replace(proven, remedy=known_causes.BEHIND) if is_line else proven
         trials += more
         harmless.add(first.place)
     return None

@@ -40,7 +40,7 @@ def matched(one: Sequence[str], other: Sequence[str], sides: Sides) -> list[tupl
 
 
 def turns(one: Sequence[str], other: Sequence[str]) -> frozenset[tuple[str, int]]:
-    """Return the places of lines of a form at which both runs count them, as 3/24 or 3 of 24, as they come.
+    """Return the places of lines of a form at which both runs count them as in 3/24, whichever comes when.
 
     A number without the sum behind it may be a rank, which is a result.
     """
@@ -58,7 +58,7 @@ def turns(one: Sequence[str], other: Sequence[str]) -> frozenset[tuple[str, int]
         if len(numbers) > 1
         and numbers == counted[1].get(place)
         and _counts(numbers)
-        and place[0].split("#")[place[1] + 1] in ("/", " of ")
+        and place[0].split("#")[place[1] + 1] == "/"
     )
 
 

@@ -219,7 +219,6 @@ def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:
         # In what threads run it is sure that they share what they draw from.
         shared = [each for each in threads.candidates if each.name == known_causes.DRAWN_IN_TURN]
         in_threads = {(each.place.file, each.place.line) for each in shared}
-        drawn.sort(key=lambda each: (each.place.file, each.place.line) not in in_threads)
         sure = [each for each in drawn if (each.place.file, each.place.line) in in_threads] or shared
         proven = tuple(dict.fromkeys((*waits, *sure, *drawn, *threads.candidates)))
         if came and not drawn and not waits and remedy is not known_causes.CONNECTED:
@@ -271,10 +270,14 @@ def is_printed(suspect: Suspect) -> bool:
 
 def of_clocks(clocks: Sequence[Candidate]) -> Suspect:
     """Return some clocks, all frozen."""
-    lines = " and ".join(dict.fromkeys(str(clock.place) for clock in clocks[:3]))
-    more = f" and {len(clocks) - 3} more places" if len(clocks) > 3 else ""
-    pins = tuple(_pin(clock) for clock in clocks)
-    return Suspect(f"the clock frozen at {lines}{more}", pins, tuple(clocks), known_causes.SOURCES["clock"])
+    return replace(of_values(clocks, "the clock frozen"), remedy=known_causes.SOURCES["clock"])
+
+
+def of_values(given: Sequence[Candidate], what: str = "fixed values") -> Suspect:
+    """Return some values from outside, all the same in each run."""
+    lines = " and ".join(dict.fromkeys(str(each.place) for each in given[:3]))
+    more = f" and {len(given) - 3} more places" if len(given) > 3 else ""
+    return Suspect(f"{what} at {lines}{more}", tuple(map(_pin, given)), tuple(given))
 
 
 SEEDED = Suspect(
@@ -292,11 +295,12 @@ def of_draws(drawn: tuple[Candidate, ...], *, each_time: bool = False) -> Suspec
     return Suspect(what, pins, drawn, known_causes.SOURCES["draw"], faithful=not each_time)
 
 
-def of_query(asked_by: ProgramLine, candidates: tuple[Candidate, ...]) -> Suspect:
-    """Return the queries that one line asks DuckDB."""
-    what = f"one thread of DuckDB's for what {asked_by} asks"
-    remedy = known_causes.of_hint(candidates[0].name)
-    return Suspect(what, (("query", asked_by.line, asked_by.file),), candidates, remedy)
+def of_queries(asked_by: Sequence[ProgramLine], candidates: tuple[Candidate, ...]) -> Suspect:
+    """Return the queries that some lines ask DuckDB."""
+    asks = "asks" if len(asked_by) == 1 else "ask"
+    what = f"one thread of DuckDB's for what {' and '.join(map(str, asked_by))} {asks}"
+    pins = tuple(("query", each.line, each.file) for each in asked_by)
+    return Suspect(what, pins, candidates, candidates[0].remedy)
 
 
 ADDRESSES = Suspect("the same addresses in each run", (("addresses", 0, ""),), faithful=False)

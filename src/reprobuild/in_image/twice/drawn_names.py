@@ -50,6 +50,11 @@ def add(kind: str, text: str) -> None:
         found.append(text[:200])
 
 
+def recent(kind: str, most: int) -> list[str]:
+    """Return the last names of a kind."""
+    return _names.get(kind, [])[-most:]
+
+
 def table() -> dict[str, list[str]]:
     """Return the names by their kinds."""
     if _drawn:

@@ -74,9 +74,8 @@ def write(writer: Any, read: Container[str] = ()) -> None:
     for path in library_hints.sql_files():
         write_of(writer, path)
     for place, what in library_hints.of_asked(_asking):
-        writer.write(
-            {"k": "hint", "what": what, "place": [*place, text(place)], "for": [*place, text(place)]}
-        )
+        at = [*place, text(place)]
+        writer.write({"k": "hint", "what": what, "place": at, "for": at})
 
 
 def write_of(writer: Any, path: str) -> None:

@@ -144,7 +144,7 @@ _MADE = "_reprobuild_made"
 def _spaces(sources: Any, module: Any) -> None:
     """Watch what the program draws from spaces, whose generators the system seeds at some time before.
 
-    Beside it is told the line that made the space: one that is made anew each time has no use for a seed.
+    The line that made the space is told, too: to seed a space that is made again each time changes nothing.
     """
     made = module.Space.__init__
 
@@ -176,7 +176,7 @@ def _sampled(sources: Any, inner: Any, label: str) -> Any:
 def _estimators(sources: Any, module: Any) -> None:
     """Keep where the program makes each estimator: one without a seed draws when it is fitted.
 
-    Beside that line is told the one at which a seed of 0 counts as none.
+    If a seed of 0 counts as none somewhere, that line is told, too.
     """
     kind = module.BaseEstimator
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from types import FrameType
 from typing import Any
 
-from .places import is_users, text
+from .places import is_users, of_frame, text
 from .sources import NOBODY
 
 DROPS = "dropout that draws where nothing is trained"
@@ -54,6 +55,8 @@ class Modes:
         told = text(place)
         if "drop" not in f"{operation} {type(modules[-1]).__name__} {told}".lower():
             return None  # a draw that is meant
+        if _is_computed_again():
+            return None
         self._told.add(place)
         what = DROPS if modules[0].training else STAYS
         by = self._at.get(modules[0], NOBODY) if what is DROPS else NOBODY
@@ -63,7 +66,15 @@ class Modes:
 def _called_at() -> tuple[str, int, str]:
     """Return the line of the program that calls what called this; empty: a library does."""
     frame = sys._getframe(2)
-    code = frame.f_code
-    if not is_users(code.co_filename):
-        return NOBODY
-    return code.co_filename[-300:], frame.f_lineno or 0, code.co_name[:200]
+    return of_frame(frame) if is_users(frame.f_code.co_filename) else NOBODY
+
+
+def _is_computed_again() -> bool:
+    """Return whether this is training, of which a checkpoint computes the gradients later.
+
+    https://docs.pytorch.org/docs/stable/checkpoint.html
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__") != "torch.utils.checkpoint":
+        frame = frame.f_back
+    return frame is not None

@@ -44,8 +44,8 @@ def install(times: int) -> None:
     @functools.wraps(inner)
     def opened(file: Any, mode: str = "r", *arguments: Any, **keywords: Any) -> Any:
         found = inner(file, mode, *arguments, **keywords)
-        named = isinstance(file, (str, os.PathLike))
-        kind = _FILES.fullmatch(os.fspath(file)) if named and mode in ("r", "rt", "rb") else None
+        path = os.fspath(file) if isinstance(file, os.PathLike) else file
+        kind = _FILES.fullmatch(path) if isinstance(path, str) and mode in ("r", "rt", "rb") else None
         if kind is None or str(sys._getframe(1).f_globals.get("__name__")).startswith(_OWN):
             return found
         with found:

@@ -59,6 +59,11 @@ def here(depth: int = 1, *, imports: bool = True) -> tuple[str, int, str]:
     return "", 0, ""
 
 
+def of_frame(frame: FrameType) -> tuple[str, int, str]:
+    """Return file, line and function of a frame."""
+    return frame.f_code.co_filename[-300:], frame.f_lineno or 0, frame.f_code.co_name[:200]
+
+
 def constructed_at(depth: int = 1) -> tuple[str, int, str]:
     """Return the line that makes the object whose ``__init__`` the program is in; else an empty place."""
     frame: FrameType | None = sys._getframe(depth)
@@ -66,7 +71,7 @@ def constructed_at(depth: int = 1) -> tuple[str, int, str]:
     while frame is not None:
         if is_users(frame.f_code.co_filename):
             if frame.f_code.co_name != "__init__":
-                own = frame.f_code.co_filename[-300:], frame.f_lineno or 0, frame.f_code.co_name[:200]
+                own = of_frame(frame)
                 return own if constructs else ("", 0, "")
             constructs = True
         frame = frame.f_back

@@ -31,7 +31,7 @@ from . import (
     time_limits,
 )
 from .libraries import is_seed, seeded_with
-from .places import here, inside, is_users, place_of, text
+from .places import here, inside, is_users, of_frame, place_of, text
 from .watching import Watcher
 
 MOST_CONTENT = 16 << 20
@@ -117,16 +117,11 @@ class Sources:
 
     @contextmanager
     def told_where_left_out(self, frame: Any) -> Iterator[None]:
-        """Tell another line meanwhile, where a caller of the one that seeds gave it no seed.
-
-        That one is told beside it.
-        """
+        """Tell the caller's line, and the one that seeds beside it, where the caller gave no seed."""
         before = self.at
         left_out = missing_seeds.left_out_at(frame)
         if left_out is not None:
-            self.told_beside(
-                left_out, (frame.f_code.co_filename[-300:], frame.f_lineno, frame.f_code.co_name)
-            )
+            self.told_beside(left_out, of_frame(frame))
         self.at = left_out or before
         try:
             yield

@@ -157,16 +157,18 @@ def under_locks(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
     What has a key of its own has no order.
     """
-    for block in ast.walk(tree):
-        if not isinstance(block, (ast.With, ast.AsyncWith)):
-            continue
-        held = [last_name(each.context_expr).lower() for each in block.items]
-        for statement in block.body if any(_LOCK in name for name in held) else ():
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and called_name(node) in _IN_ORDER:
-                    yield node.lineno, FILLED
-                if isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant):
-                    yield node.lineno, CHANGED
+    for block in _locked(tree):
+        for node in ast.walk(block):
+            if isinstance(node, ast.Call) and called_name(node) in _IN_ORDER:
+                yield node.lineno, FILLED
+            if isinstance(node, ast.AugAssign) and not isinstance(node.value, ast.Constant):
+                yield node.lineno, CHANGED
+
+
+def _locked(tree: ast.AST) -> list[ast.With | ast.AsyncWith]:
+    """Return the blocks in which a lock is held."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, (ast.With, ast.AsyncWith))]
+    return [each for each in blocks if any(_LOCK in last_name(i.context_expr).lower() for i in each.items)]
 
 
 def raced(tree: ast.AST, started: list[Started]) -> Iterator[tuple[int, str]]:
@@ -200,23 +202,17 @@ def _takes_next(call: ast.Call, own: Container[str]) -> bool:
 
 
 def _changed(function: ast.FunctionDef, own: Container[str]) -> Iterator[tuple[int, str]]:
-    locked = {
-        id(node)
-        for block in ast.walk(function)
-        if isinstance(block, ast.With)
-        and any(_LOCK in last_name(i.context_expr).lower() for i in block.items)
-        for node in ast.walk(block)
-    }
+    locked = {id(node) for block in _locked(function) for node in ast.walk(block)}
     for node in ast.walk(function):
         if not isinstance(node, (ast.Assign, ast.AugAssign)) or id(node) in locked:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        held = target.value if isinstance(target, ast.Subscript) else target
-        if not isinstance(held, ast.Attribute) or ast.dump(held) in own:
+        target = target.value if isinstance(target, ast.Subscript) else target
+        changed = ast.dump(target).replace("Store()", "Load()")
+        if not isinstance(target, ast.Attribute) or changed in own:
             continue  # a name is mostly the function's own
         parts = [*ast.walk(node.value)]
-        text = ast.dump(held).replace("Store()", "Load()")
-        reads = isinstance(node, ast.AugAssign) or any(ast.dump(part) == text for part in parts)
+        reads = isinstance(node, ast.AugAssign) or any(ast.dump(part) == changed for part in parts)
         if reads and any(isinstance(part, ast.Call) for part in parts):
             yield node.lineno, RACED
 
