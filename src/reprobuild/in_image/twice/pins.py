@@ -20,7 +20,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import Any
 
-from . import commands, libraries, library_pins, measured, orders, queries
+from . import commands, libraries, library_pins, measured, object_hashes, orders, queries
 from . import sources as recorded
 from .places import is_users, place_of
 from .watching import Watcher, warn
@@ -422,6 +422,7 @@ def install(watcher: Watcher) -> None:
             _fix_addresses()
         except (OSError, AttributeError) as error:
             warn("addresses cannot be fixed", error)
+        object_hashes.install(watcher)
     recorded.install(watcher, pins)
     if "machine" in pins.places:
         _machine_files(pins)
