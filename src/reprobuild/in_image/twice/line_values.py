@@ -25,6 +25,7 @@ from .held_values import (
     slots_of,
     state_of,
 )
+from .identities import Identities
 
 MOST_NODES = 3000
 """Values in one value."""
@@ -57,6 +58,7 @@ looked_at = [0]
 MOST_DUMPS = 100
 """Pickles of objects of one type in a process."""
 _dumped: dict[type, int] = {}
+_identities = Identities()
 _SCALARS = (bool, int, float, complex, type(None))
 _LEAVES = frozenset((*_SCALARS, str, bytes))
 _TEXT = ("datetime", "decimal", "fractions", "uuid", "pathlib", "ipaddress")
@@ -176,7 +178,12 @@ def objects(value: Any) -> list[int]:
     if kind in _SCALARS or kind in (str, bytes, range) or is_opaque(value):
         return []
     inner = value if kind in (tuple, list) and len(value) <= FEW else ()
-    return [id(value), *(id(each) for each in inner if type(each) not in (*_SCALARS, str, bytes))]
+    return [_named(value), *(_named(each) for each in inner if type(each) not in (*_SCALARS, str, bytes))]
+
+
+def _named(value: Any) -> int:
+    """Return a number that no other value of the process has or had; of lists and dicts, their addresses."""
+    return _identities.number_of(value) or id(value)
 
 
 class _Digest:

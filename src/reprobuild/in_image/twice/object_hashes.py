@@ -1,24 +1,20 @@
 """Gives the program's objects hashes that their addresses do not decide, so that a set has one order of them.
 
 An object without a hash of its own has one made of its address (`object.__hash__`), which changes from run to
-run. Here it has the number of objects that were hashed before it.
+run. Here it has a number, in the order in which such objects are hashed.
 """
 
 import builtins
 import functools
-import itertools
 import sys
-import weakref
 from contextlib import suppress
 from typing import Any
 
+from .identities import Identities
 from .places import is_users
 from .watching import Watcher
 
-_numbers: "dict[int, tuple[weakref.ref[Any], int]]" = {}
-"""By address, the objects that have been hashed."""
-_next = itertools.count()
-_address = id  # the one of builtins is watched
+_hashed = Identities()
 _BY_ADDRESS: "tuple[Any, Any]" = (object.__hash__, object.__eq__)
 
 
@@ -70,14 +66,6 @@ def _number(kind: Any) -> None:
 
 
 def hash_of(value: Any) -> int:
-    """Return how many other objects were hashed before it; of one with slots, what it has else."""
-    address = _address(value)
-    known = _numbers.get(address)
-    if known is not None and known[0]() is value:
-        return known[1]
-    number = next(_next)
-    try:
-        _numbers[address] = weakref.ref(value), number
-    except TypeError:  # of a class with slots
-        return object.__hash__(value)
-    return number
+    """Return the number of an object; of one with slots, the hash that it has else."""
+    number = _hashed.number_of(value)
+    return object.__hash__(value) if number is None else number
