@@ -110,6 +110,15 @@ def test_what_a_statement_of_several_lines_and_calls_leaves(tmp_path: Path) -> N
     assert record(streams, 40) != []  # after an exception
 
 
+def test_a_list_that_has_the_address_of_one_that_is_gone_is_another(tmp_path: Path) -> None:
+    program = "for n in range(9):\n    x = [n]\n    y = x\n    before = id(x)\n    del x, y\nprint(before)\n"
+    _, streams = traced(tmp_path, program)
+    assert len({r.after["before"][1] for r in record(streams, 4)}) < 9  # else nothing was shown
+    made, given = ([r.objects[name][0] for r in record(streams, line)] for line, name in ((2, "x"), (3, "y")))
+    assert made == given
+    assert len(set(made)) == 9
+
+
 @pytest.mark.parametrize(
     "program",
     [

@@ -99,3 +99,21 @@ def test_the_parts_of_a_value_over_several_lines(source: str, inside: list[tuple
     found = statements(source)
     line = next(number for number, text in enumerate(source.splitlines(), 1) if "def" not in text)
     assert found[line].inside == inside
+
+
+@pytest.mark.parametrize(
+    ("source", "makes"),
+    [
+        *(
+            (each, True)
+            for each in ("x = []", "x = {a: 1 for a in b}", "x.y = sorted(z)", "x: list = list(y)")
+        ),
+        *(
+            (each, False)
+            for each in ("x = y", "x = f()", "x = y.get()", "x = y if z else []", "[a, b] = [1, 2]")
+        ),
+        *((each, False) for each in ("x += [1]", "f([])", "x = get([])")),
+    ],
+)
+def test_what_a_statement_makes_itself_is_no_object_that_was(source: str, *, makes: bool) -> None:
+    assert statements(source)[1].makes is makes

@@ -13,18 +13,23 @@ class Identities:
     """Numbers of objects, in the order in which they were asked for."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any] | None, int]] = {}
         self._next = itertools.count(1)
 
-    def number_of(self, value: Any) -> int | None:
-        """Return the number of an object; None: Python cannot watch it, as a list or a dict."""
+    def number_of(self, value: Any, *, new: bool = False) -> int:
+        """Return the number of an object.
+
+        Python cannot watch a list or a dict: it has the number of the one before at its address, unless it is
+        said to be ``new``.
+        """
         address = _address(value)
         known = self._known.get(address)
-        if known is not None and known[0]() is value:
+        if known is not None and not new and (known[0] is None or known[0]() is value):
             return known[1]
         number = next(self._next)
         try:
-            self._known[address] = weakref.ref(value), number
+            watched = weakref.ref(value)
         except TypeError:
-            return None
+            watched = None
+        self._known[address] = watched, number
         return number

@@ -172,18 +172,14 @@ def _few(value: Any, depth: int) -> str:
     return f"{left}{', '.join(told)}{right}"
 
 
-def objects(value: Any) -> list[int]:
-    """Return what tells a value that can change from others of its time, and those in a short one."""
+def objects(value: Any, *, new: bool = False) -> list[int]:
+    """Return what tells a value that can change from others of its process, and those in a short one."""
     kind = type(value)
     if kind in _SCALARS or kind in (str, bytes, range) or is_opaque(value):
         return []
     inner = value if kind in (tuple, list) and len(value) <= FEW else ()
-    return [_named(value), *(_named(each) for each in inner if type(each) not in (*_SCALARS, str, bytes))]
-
-
-def _named(value: Any) -> int:
-    """Return a number that no other value of the process has or had; of lists and dicts, their addresses."""
-    return _identities.number_of(value) or id(value)
+    held = (each for each in inner if type(each) not in (*_SCALARS, str, bytes))
+    return [_identities.number_of(value, new=new), *map(_identities.number_of, held)]
 
 
 class _Digest:

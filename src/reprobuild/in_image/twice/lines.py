@@ -282,7 +282,8 @@ class Frame:
             if state != self._drawn.get(name, "")
         }
         kind = "branch" if found.branches else "line"
-        made = left.get(RETURNED) or left.get(".".join(found.writes[0]) if found.writes else "")
+        name = RETURNED if RETURNED in left else ".".join(found.writes[0]) if found.writes else ""
+        made = left.get(name)
         inside = self._inside(found, made[1]) if made is not None else {}
         self._record(
             kind,
@@ -292,6 +293,7 @@ class Frame:
             drew=drew,
             generators=generators,
             inside=inside,
+            new=name if found.makes else "",
         )
         self._statement, self._number = None, 0
 
@@ -315,14 +317,15 @@ class Frame:
         drew: dict[str, list[str]],
         generators: dict[str, tuple[int, str]],
         inside: dict[int, tuple[str, str]],
+        new: str = "",
     ) -> None:
-        """Record a statement that has ended, or what a function was given."""
+        """Record a statement that has ended, or what a function was given; it made what is called ``new``."""
         seen = self._seen if kind != "call" else {}
         told = {}
         for name, value in left.items():
             each, inner = value if kind != "call" else (values.digest(value), value)
             if each:
-                told[name] = [each, values.shown(inner), values.objects(inner)]
+                told[name] = [each, values.shown(inner), values.objects(inner, new=name == new)]
         self._lines.write(
             {
                 "k": kind,

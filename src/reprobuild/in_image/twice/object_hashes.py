@@ -66,6 +66,5 @@ def _number(kind: Any) -> None:
 
 
 def hash_of(value: Any) -> int:
-    """Return the number of an object; of one with slots, the hash that it has else."""
-    number = _hashed.number_of(value)
-    return object.__hash__(value) if number is None else number
+    """Return the number of an object."""
+    return _hashed.number_of(value)

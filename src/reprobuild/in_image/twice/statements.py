@@ -15,13 +15,15 @@ MOST_ATTRIBUTES = 2
 """Attributes of a name that are followed."""
 MOST_PATHS = 24
 """Of one statement."""
+_MAKERS = ("dict", "list", "set", "sorted", "tuple")
+_DISPLAYS = (ast.Dict, ast.DictComp, ast.List, ast.ListComp, ast.Set, ast.SetComp, ast.Tuple)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Statement:
     """One statement; of a compound one only its first lines, up to its body."""
 
-    __slots__ = ("branches", "end", "inside", "line", "lines", "reads", "writes")
+    __slots__ = ("branches", "end", "inside", "line", "lines", "makes", "reads", "writes")
 
     def __init__(self, node: ast.stmt, end: int) -> None:
         self.line, self.end = node.lineno, end
@@ -31,6 +33,8 @@ class Statement:
         """Where each stands first."""
         self.branches = isinstance(node, (ast.If, ast.While, ast.For, ast.AsyncFor, ast.Try, ast.With))
         """Whether what it sees decides what runs next."""
+        self.makes = _makes(node)
+        """Whether what it gives a name, or returns, is a list or the like of its own making."""
         self.inside: list[tuple[int, int | str]] = _inside(node)
         """Of a value that is written out over several lines, the line of each part, and its index or name."""
 
@@ -59,6 +63,17 @@ def statements(source: str) -> dict[int, Statement]:
         if isinstance(node, ast.AugAssign):
             _take_read(node.target, statement)
     return found
+
+
+def _makes(node: ast.stmt) -> bool:
+    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+        return False
+    if any(isinstance(each, (ast.Tuple, ast.List)) for each in getattr(node, "targets", ())):
+        return False
+    value = node.value
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in _MAKERS
+    return isinstance(value, _DISPLAYS)
 
 
 def _inside(node: ast.stmt) -> list[tuple[int, int | str]]:
