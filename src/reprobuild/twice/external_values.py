@@ -98,8 +98,8 @@ def differing(streams: Sequence[tuple[Stream, Stream]]) -> list[Candidate]:
                     and (x.kind != "file" or _CHANGING.sub("", x.shown) != _CHANGING.sub("", y.shown))
                 ):
                     order = [sorted(source.value for _, source in calls[key]) for calls in sides]
-                    if x.kind == "order" and order[0] != order[1] and x.name != CONNECTION_WAIT:
-                        break  # other things, not another order; who is served first may come more often, too
+                    if x.kind == "order" and order[0] != order[1] and x.name not in BY_NUMBER:
+                        break  # other things, not another order
                     found.setdefault(
                         key,
                         Candidate(
@@ -122,7 +122,13 @@ def _same_input(a: Source, b: Source) -> bool:
     return a.kind != "computed" or a.shown.rpartition(" from ")[2] == b.shown.rpartition(" from ")[2]
 
 
-CONNECTION_WAIT = "multiprocessing.connection.wait"
+BY_NUMBER = (
+    *("as_completed", "concurrent.futures.wait", "asyncio.as_completed", "asyncio.wait"),
+    "multiprocessing.connection.wait",
+)
+"""What gives the numbers of tasks or connections: these are others where only the first counts, or where who
+is served first comes more often.
+"""
 _NONE_GIVEN = "('none given'"
 """How the recorder shows that a generator was made or seeded without a seed."""
 READ = "what was read from "
