@@ -139,6 +139,27 @@ def test_tasks_that_one_makes_run_one_after_the_other_and_may_make_others(
         assert told == in_turn
 
 
+def test_tasks_of_the_only_task_run_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_task", asyncio.BaseEventLoop.create_task)
+    told: list[int] = []
+
+    async def task(number: int) -> None:
+        await asyncio.sleep(0.01 / number)
+        told.append(number)
+
+    async def program() -> None:
+        await asyncio.gather(*map(task, (1, 2, 3)))
+
+    async def main() -> None:  # in a task of its own, as `asyncio.wait_for` before Python 3.12
+        await asyncio.ensure_future(program())
+
+    asyncio.run(main())
+    assert told == [3, 2, 1]
+    one_task_of_asyncio(asyncio.base_events)
+    asyncio.run(main())
+    assert told[3:] == [1, 2, 3]
+
+
 def test_a_task_does_not_wait_for_one_that_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_task", asyncio.BaseEventLoop.create_task)
     monkeypatch.setattr("reprobuild.in_image.twice.library_pins._MOMENTS", 0.01)

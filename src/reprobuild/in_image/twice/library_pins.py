@@ -121,13 +121,14 @@ def one_worker_of_gensim(module: Any) -> None:
 def one_task_of_asyncio(module: Any) -> None:
     """Let the tasks that one makes run one after the other, in the order in which they were made.
 
-    Those that one of these makes run beside it, since it may wait for them; so do those that a library makes,
-    as a server does for a request. One that waits while the process does nothing goes on after a while.
+    Those that one of these makes run beside it, since it may wait for them, but for the only one, as the one
+    that `asyncio.wait_for` makes of a whole program; so do those that a library makes, as a server does for a
+    request. One that waits while the process does nothing goes on after a while.
     """
     asyncio = sys.modules["asyncio"]
     inner = module.BaseEventLoop.create_task
-    last: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-    alone: weakref.WeakSet[Any] = weakref.WeakSet()
+    made: weakref.WeakKeyDictionary[Any, tuple[int, Any]] = weakref.WeakKeyDictionary()
+    makers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     async def in_turn(loop: Any, before: Any, coroutine: Any) -> Any:
         idle = 0
@@ -139,13 +140,19 @@ def one_task_of_asyncio(module: Any) -> None:
             idle = idle + 1 if _spent() - spent < _MOMENTS / 20 else 0
         return await coroutine
 
+    def is_beside(maker: Any) -> bool:
+        above = makers.get(maker)
+        return above is not None and (above in makers or made[above][0] > 1)
+
     @functools.wraps(inner)
     def create_task(self: Any, coroutine: Any, **named: Any) -> Any:
         maker = asyncio.current_task(self) if self.is_running() else None
-        if maker is None or maker in alone or not _is_asked_by_program():
+        if maker is None or is_beside(maker) or not _is_asked_by_program():
             return inner(self, coroutine, **named)
-        last[self] = task = inner(self, in_turn(self, last.get(self), coroutine), **named)
-        alone.add(task)
+        count, last = made.get(maker, (0, None))
+        task = inner(self, in_turn(self, last, coroutine), **named)
+        made[maker] = count + 1, task
+        makers[task] = maker
         return task
 
     module.BaseEventLoop.create_task = create_task
