@@ -15,6 +15,7 @@ from reprobuild.in_image.twice.library_hints import (
     NUMBERED,
     ORDERLESS,
     SHARED,
+    SHUFFLED,
     SQL_CLOCK,
     TIED,
     TRAINED,
@@ -177,3 +178,22 @@ def test_gensim_trains_in_several_threads_where_it_is_not_told_one(
     remedy = known_causes.of_hint(TRAINED)
     assert remedy is not None
     assert remedy.remedy == "workers=1"
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"),
+    [
+        ("x = frame.groupby('a').apply(f, meta=m).compute()", [1]),
+        ("x = (\n    frame.groupby('a')\n    .apply(f)\n    .persist()\n)", [4]),
+        ("x, y = dask.compute(a, b)", [1]),
+        ("frame.groupby('a').apply(f)", []),
+    ],
+)
+def test_dask_may_have_moved_rows_where_it_computes(
+    program: str, lines: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "partd", raising=False)
+    assert list(found(ast.parse(program), program.split("\n"))) == []
+    monkeypatch.setitem(sys.modules, "partd", ModuleType("partd"))
+    assert list(found(ast.parse(program), program.split("\n"))) == [(line, SHUFFLED) for line in lines]
+    assert known_causes.of_hint(SHUFFLED) is known_causes.SHUFFLED

@@ -16,6 +16,7 @@ from reprobuild.in_image.twice.library_pins import (
     one_thread_of_duckdb,
     one_worker_of_gensim,
     seed_numba,
+    shuffle_by_tasks_of_dask,
     stop_clock_of_duckdb,
     stop_clock_of_sqlite,
 )
@@ -177,6 +178,12 @@ def test_a_task_does_not_wait_for_one_that_waits_for_it(monkeypatch: pytest.Monk
         return [*await asyncio.gather(set_by_second.wait(), second())]
 
     assert asyncio.run(main()) == [True, None]
+
+
+def test_dask_moves_rows_by_tasks() -> None:
+    chosen: dict[str, str] = {}
+    shuffle_by_tasks_of_dask(SimpleNamespace(set=chosen.update))
+    assert chosen["dataframe.shuffle.method"] == "tasks"
 
 
 def test_gensim_trains_each_model_in_one_thread() -> None:

@@ -118,6 +118,11 @@ TRAINED = Remedy(
     "workers=1",
     "gensim's documentation of Word2Vec: seed",
 )
+SHUFFLED = Remedy(
+    "dask's workers append rows to the files of their groups in any order",
+    'dask.config.set({"dataframe.shuffle.method": "tasks"}), or sort the rows of each group',
+    "dask's documentation of shuffling",
+)
 DROPS = Remedy(
     "dropout is on: the model is in training mode where nothing is trained",
     "call the model's eval() before it answers; where dropout is meant to be on, torch.manual_seed(SEED)",
@@ -133,7 +138,7 @@ LATE = Remedy(
     "set the seed first",
     "Python's documentation of random.seed",
 )
-SPECIAL = (LATE, QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW, TRAINED)
+SPECIAL = (LATE, QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW, TRAINED, SHUFFLED)
 """Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
@@ -321,6 +326,7 @@ _HINTS = {
     "a set of which the order counts": SET,
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "vectors that threads of gensim's train at once": TRAINED,
+    "rows that dask moves by way of a disk": SHUFFLED,
     "the clock of a database": SQL_CLOCK,
     DROPPED: DROPS,
     STAYS_ON: STAYS,

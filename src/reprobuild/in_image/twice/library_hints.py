@@ -21,6 +21,8 @@ SQL_DRAW = "what a database draws"
 SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 TRAINED = "vectors that threads of gensim's train at once"
+SHUFFLED = "rows that dask moves by way of a disk"
+_COMPUTES = ("compute", "persist")
 _TRAINERS = ("Word2Vec", "Doc2Vec", "FastText")
 MOST_QUERY = 10_000
 """Characters of a query that are read."""
@@ -106,6 +108,8 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
             yield from _compiled_races(node)
         elif isinstance(node, ast.Call) and "gensim" in sys.modules:
             yield from _trained(node)
+        elif isinstance(node, ast.Call) and "partd" in sys.modules and _name(node.func) in _COMPUTES:
+            yield node.func.end_lineno or node.lineno, SHUFFLED  # of several lines, that of the name
         else:
             yield from _queries(node, source)
 

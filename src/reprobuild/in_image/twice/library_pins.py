@@ -118,6 +118,11 @@ def one_worker_of_gensim(module: Any) -> None:
     module.Word2Vec.__init__ = init
 
 
+def shuffle_by_tasks_of_dask(module: Any) -> None:
+    """Let dask move rows between partitions by tasks, which put them together in order."""
+    module.set({"dataframe.shuffle.method": "tasks", "shuffle": "tasks"})
+
+
 def one_task_of_asyncio(module: Any) -> None:
     """Let the tasks that one makes run one after the other, in the order in which they were made.
 
