@@ -125,6 +125,32 @@ def test_what_a_function_that_threads_call_reads_and_then_changes(
     assert RACED == known_causes.RACED
 
 
+WORKER = "def work(table, counts, n):\n{}\n\nmemory = {}\nProcess(target=work, args=(memory, n))\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "memory", "is_raced"),
+    [
+        ("    counts[:] = counts + n", "RawArray('i', 9)", True),
+        ("    c = np.frombuffer(table)\n    c[n] += 1", "mp.Array('i', 9)", True),
+        ("    c = table.counts\n    c[n] = c[n] + 1", "SharedMemory(size=9)", True),
+        ("    table.value += 1", "Value('i', 0)", True),
+        ("    with table.get_lock():\n        table.value += 1", "Value('i', 0)", False),
+        ("    table.value += 1", "Holder(0)", False),
+        ("    counts[n] = 5", "RawArray('i', 9)", False),
+        ("    c = {}\n    c[n] += 1", "RawArray('i', 9)", False),
+        ("    n += 1", "RawArray('i', 9)", False),
+    ],
+)
+def test_processes_that_change_memory_which_they_share(
+    lines: str, memory: str, *, is_raced: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "a.py"
+    program.write_text(WORKER.format(lines, memory))
+    last = lines.count("\n") + 2
+    assert ((last, RACED) in of_file(str(program))) is is_raced
+
+
 def test_threads_that_take_numbers_from_one_counter(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(COUNTS.format(line="rows[next(self.numbers)] = key; rows.append(next(own))"))

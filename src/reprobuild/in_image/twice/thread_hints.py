@@ -18,6 +18,12 @@ CHECKED = "what threads go by that they change meanwhile"
 RACED = "what threads read and change while others may change it"
 COUNTED = "what threads take in turn from one counter"
 _LOCK = "lock"
+_MEMORY = (
+    *("Array", "RawArray", "RawValue", "ShareableList", "SharedMemory", "Value"),
+    *("memmap", "share_memory_"),
+)
+"""What makes memory that processes share."""
+_VIEWS = ("as_array", "asarray", "frombuffer", "get_obj", "memmap", "ndarray", "reshape")
 _MOST_CALLS = 4
 """Functions that call each other, of which threads run the first."""
 _ENDS = (ast.Break, ast.Return, ast.Continue)
@@ -168,7 +174,12 @@ def under_locks(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def _locked(tree: ast.AST) -> list[ast.With | ast.AsyncWith]:
     """Return the blocks in which a lock is held."""
     blocks = [node for node in ast.walk(tree) if isinstance(node, (ast.With, ast.AsyncWith))]
-    return [each for each in blocks if any(_LOCK in last_name(i.context_expr).lower() for i in each.items)]
+    return [each for each in blocks if any(_is_lock(item.context_expr) for item in each.items)]
+
+
+def _is_lock(held: ast.expr) -> bool:
+    name = called_name(held) if isinstance(held, ast.Call) else last_name(held)
+    return _LOCK in name.lower()
 
 
 def raced(tree: ast.AST, started: list[Started]) -> Iterator[tuple[int, str]]:
@@ -189,8 +200,9 @@ def raced(tree: ast.AST, started: list[Started]) -> Iterator[tuple[int, str]]:
         calls = {called_name(node) for each in fresh for node in ast.walk(each) if isinstance(node, ast.Call)}
         left = [each for name in sorted(calls) for each in defined.get(name, ())]
     own = {each for one in started for each in one.own}
+    in_memory = any(isinstance(each, ast.Call) and called_name(each) in _MEMORY for each in ast.walk(tree))
     for function in seen.values():
-        yield from _changed(function, own)
+        yield from _changed(function, own, in_memory=in_memory)
         calls_of = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
         yield from ((call.lineno, COUNTED) for call in calls_of if _takes_next(call, own))
 
@@ -201,20 +213,40 @@ def _takes_next(call: ast.Call, own: Container[str]) -> bool:
     return any(isinstance(each, ast.Attribute) and ast.dump(each) not in own for each in given)
 
 
-def _changed(function: ast.FunctionDef, own: Container[str]) -> Iterator[tuple[int, str]]:
+def _changed(function: ast.FunctionDef, own: Container[str], *, in_memory: bool) -> Iterator[tuple[int, str]]:
+    """``in_memory``: whether processes share memory, where nothing of Python's lets one go on at a time."""
     locked = {id(node) for block in _locked(function) for node in ast.walk(block)}
+    views = _views(function) if in_memory else set()
     for node in ast.walk(function):
         if not isinstance(node, (ast.Assign, ast.AugAssign)) or id(node) in locked:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        in_part = isinstance(target, ast.Subscript)
         target = target.value if isinstance(target, ast.Subscript) else target
         changed = ast.dump(target).replace("Store()", "Load()")
-        if not isinstance(target, ast.Attribute) or changed in own:
-            continue  # a name is mostly the function's own
         parts = [*ast.walk(node.value)]
         reads = isinstance(node, ast.AugAssign) or any(ast.dump(part) == changed for part in parts)
-        if reads and any(isinstance(part, ast.Call) for part in parts):
+        if isinstance(target, ast.Attribute) and changed not in own:
+            shared = in_memory and target.attr == "value"
+            shared = shared or any(isinstance(part, ast.Call) for part in parts)
+        else:
+            # Else a name is mostly the function's own.
+            shared = in_part and _name_of(target) in views
+        if reads and shared:
             yield node.lineno, RACED
+
+
+def _views(function: ast.FunctionDef) -> set[str]:
+    """Return the names that a function gives views of memory, and its own for what it is given."""
+    found = {each.arg for each in function.args.args}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            called = called_name(node.value) if isinstance(node.value, ast.Call) else ""
+            if called in _VIEWS or isinstance(node.value, ast.Attribute):
+                found.add(node.targets[0].id)
+            else:
+                found.discard(node.targets[0].id)
+    return found
 
 
 def _checked(node: ast.FunctionDef) -> Iterator[int]:
