@@ -295,3 +295,20 @@ def test_connections_are_waited_for_in_turn(tmp_path: Path) -> None:
     assert pinned.stdout[:2] == ("[0, 1, 2, 0, 1, 2] 1", "9"), (pinned.stdout, pinned.last)
     workers = plain.evidence.names.get("pool workers", ())
     assert [name for name in workers if name.startswith(("Process-", "ForkProcess-"))], workers
+
+
+def test_an_object_has_a_number_in_the_place_of_its_address() -> None:
+    """Also where it has the address of one that is gone."""
+
+    class Thing:
+        pass
+
+    fixed = Pins("address\t0\t")
+    numbers = [fixed.call_of("address", "id", id, (Thing(),), {}) for _ in range(50)]
+    assert numbers == [16 * number for number in range(1, 51)]
+    thing = Thing()
+    assert fixed.call_of("address", "hash", hash, (thing,), {}) == fixed.call_of(
+        "address", "id", id, (thing,), {}
+    )
+    text = fixed.call_of("address", "hash", hash, ("text",), {})
+    assert text == fixed.call_of("address", "hash", hash, ("text",), {}) != 16 * 51

@@ -33,6 +33,9 @@ class Runs:
     of_duckdb: bool = False
     """Whether it repeats with one thread of DuckDB's."""
 
+    alike: bool = True
+    """Whether it gives the same with one clock frozen as with all."""
+
     unsure: list[tuple[Candidate, ...]] = field(default_factory=list)
     """What was tried that may be only printed."""
 
@@ -51,6 +54,9 @@ class Runs:
         elif self.each_draw:
             repeats &= all(kind == EACH_DRAW for kind, *_ in suspect.pins)
         return Trial(suspect.what, repeats)
+
+    def ends_alike(self, one: Suspect, other: Suspect) -> bool:
+        return self.alike
 
     def parts_still(self) -> bool:
         return self.parts
@@ -75,6 +81,8 @@ def test_nothing_is_proven_by(runs: Runs) -> None:
 def test_of_several_clocks_the_one_that_is_enough_is_it() -> None:
     found = confirmed(supposed(*CLOCKS), Runs({8}), 4)
     assert (found.candidates, found.remedy) == (CLOCKS[1:], known_causes.SOURCES["clock"])
+    long = confirmed(supposed(*CLOCKS), Runs({8}, alike=False), 4)  # it repeats by that alone
+    assert long.candidates == CLOCKS
     both = confirmed(supposed(*CLOCKS), Runs({7, 8}), 4)
     assert (both.candidates, both.trials[0].repeats, both.trials[-1].repeats) == (CLOCKS, True, False)
 

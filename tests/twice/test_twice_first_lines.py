@@ -344,7 +344,14 @@ def test_a_generator_that_threads_draw_from_in_turn_is_shared() -> None:
     for number, thread in enumerate(("a", "b", "a", "b"), 1):
         before = "made" if number == 1 else f"state {number - 1}"
         one.add(9, {"rng": before}, {"rng": f"state {number}"}, thread=thread, generators=("rng",))
-    assert [place.line for place in shared_generators([stream(one)])] == [9]
+    assert [(place.line, by) for place, by in shared_generators([stream(one)])] == [(9, None)]
+    called = Run()
+    for number, thread in enumerate(("a", "b", "a", "b"), 1):
+        called.add(5, {}, {}, number=10 * number, thread=thread)
+        before = "made" if number == 1 else f"state {number - 1}"
+        after = {"rng": f"state {number}"}
+        called.add(9, {"rng": before}, after, up=10 * number, thread=thread, generators=("rng",))
+    assert [(place.line, by and by.line) for place, by in shared_generators([stream(called)])] == [(9, 5)]
 
 
 @pytest.mark.parametrize(
@@ -392,3 +399,15 @@ def test_what_a_statement_changes_counts_where_nothing_that_it_returns_has_a_nam
         run.add(3, {"pool": "x"}, {"pool": f"x of {each}", RETURNED: f"{each} returned"})
         run.add(4, {"pool": f"x of {each}"}, {"pool": f"x of {each}"})
     assert found(*runs) == [(3, ["pool"])]
+
+
+def test_who_takes_another_of_the_values_that_both_runs_have_decides() -> None:
+    runs = Run(), Run()
+    for run, seconds, plan in zip(runs, ("first", "second"), ("split", "whole"), strict=True):
+        run.add(1, {}, {"split": "split", "whole": "whole"})
+        run.add(2, {}, {"took": seconds})
+        run.add(3, {"took": seconds}, {"best": f"shortest of {seconds}"})
+        run.add(4, {"took": seconds}, {"plan": plan})
+        run.add(5, {"plan": plan}, {})
+    one, other = ([stream(run)] for run in runs)
+    assert [each.place.line for each in follow(one, other).decisions] == [4]

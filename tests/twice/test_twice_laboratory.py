@@ -118,3 +118,13 @@ def test_of_two_causes_that_of_the_first_difference_is_named(tmp_path: Path) -> 
     assert (found.cause.proven, found.cause.candidates[0].place.line) == (True, 3)
     told = [text for heading, text in rows(found) if heading == "experiment"]
     assert told[-1].endswith("the rest repeats; what differs still is standard error: this is proven")
+
+
+def test_experiments_that_repeat_may_give_something_else(tmp_path: Path) -> None:
+    other, third = (replace(FAITHFUL, what=each, pins=(("clock", 2, each),)) for each in "bc")
+    place = laboratory(tmp_path, as_it_is="345678", pinned="111122221111")
+    found = [place.tried(each) for each in (FAITHFUL, other, third)]
+    assert all(each is not None and each.repeats for each in found)
+    assert not place.ends_alike(FAITHFUL, other)
+    assert place.ends_alike(FAITHFUL, third)
+    assert not place.ends_alike(FAITHFUL, UNFAITHFUL)  # which was not tried

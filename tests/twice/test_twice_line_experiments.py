@@ -13,7 +13,14 @@ from reprobuild.twice import known_causes
 from reprobuild.twice.causes import Trial
 from reprobuild.twice.external_values import Candidate
 from reprobuild.twice.first_lines import Decision, Divergence, FollowedLines
-from reprobuild.twice.line_experiments import DECISION, LINE, confirmed_line, followed_back, proven_in_part
+from reprobuild.twice.line_experiments import (
+    DECISION,
+    LINE,
+    PASSED,
+    confirmed_line,
+    followed_back,
+    proven_in_part,
+)
 from reprobuild.twice.line_records import LineRecord
 from reprobuild.twice.recorded_run import HowToRun
 from reprobuild.twice.records import ProgramLine
@@ -146,7 +153,7 @@ class Lines:
     left: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """What differs still with a line in whose case the first difference is gone."""
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
-    shared: list[ProgramLine] = field(default_factory=list)
+    shared: list[tuple[ProgramLine, ProgramLine | None]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     behind: list[Divergence] = field(default_factory=list)
     """What is found where some lines are harmless."""
@@ -170,6 +177,9 @@ class Lines:
         if trial.left:
             self.in_part.append((suspect, trial))
         return None if self.needed < 0 else trial
+
+    def ends_alike(self, one: Suspect, other: Suspect) -> bool:
+        return True
 
     def parts_still(self) -> bool:
         return self.parts
@@ -307,7 +317,7 @@ def test_of_threads_that_share_a_generator_the_lines_that_draw_are_the_cause() -
     lines = Lines([])
     cause = replace(supposed(filled), remedy=known_causes.THREADS)
     assert followed_back(cause, lines, 4) is cause
-    lines.shared = [ProgramLine("train.py", 8, "draw", "")]
+    lines.shared = [(ProgramLine("train.py", 8, "draw", ""), ProgramLine("train.py", 4, "work", ""))]
     found = followed_back(cause, lines, 4)
     assert [each.place.line for each in found.candidates] == [8, 3]
     assert found.remedy is known_causes.SHARED_GENERATOR
@@ -325,3 +335,31 @@ def test_what_is_known_of_a_line_stands_in_its_place() -> None:
     assert from_trace.candidates == (draw,)
     assert from_trace.remedy is known_causes.SOURCES["draw"]
     assert len(from_trace.trials) == 1  # a clock is tried last: most are only printed
+
+
+def test_a_time_between_two_clocks_is_where_it_goes_into_what_is_computed() -> None:
+    def at(line: int, text: str = "") -> ProgramLine:
+        return ProgramLine("train.py", line, "main", text)
+
+    passed, used = at(4, "    dt = now - last"), at(6, "if position[0] > dt_limit:")
+    clocks = tuple(Candidate("clock", "time.time", at(line), ("1", "2"), 0, 1) for line in (2, 3))
+    both = [replace(divergence(line), place=at(line), end=line, reached={passed, used}) for line in (2, 3)]
+    cause = replace(supposed(), candidates=clocks)
+    decided = Decision(used, frozenset([at(2), at(3)]))
+    found = followed_back(cause, Lines(both, decisions=[decided]), 4)
+    assert [(each.kind, each.place.line) for each in found.candidates][:2] == [(PASSED, 4), ("clock", 2)]
+    assert found.remedy is known_causes.PASSED
+    limit = replace(decided, place=at(7, "while dt < limit:"))
+    found = followed_back(cause, Lines(both, decisions=[limit]), 4)
+    assert [(each.kind, each.place.line) for each in found.candidates][:2] == [(DECISION, 7), ("clock", 2)]
+    one = [replace(both[0], reached=set()), both[1]]  # it is the time since something else
+    assert followed_back(cause, Lines(one), 4).candidates == clocks
+
+
+def test_of_drawn_names_the_statement_that_they_decide_is_told_too() -> None:
+    drawn = Candidate("entropy", "uuid.uuid4", divergence(2).place, ("UUID('1')", "UUID('2')"), 0, 1)
+    cause = replace(supposed(), candidates=(drawn,))
+    named, sorts = divergence(2, "key"), divergence(5, "first", at=5)
+    found = followed_back(cause, Lines([named], behind=[named, sorts]), 4)
+    assert [(each.kind, each.place.line) for each in found.candidates] == [("entropy", 2), (DECISION, 5)]
+    assert followed_back(cause, Lines([named]), 4).candidates == (drawn,)

@@ -8,7 +8,7 @@ from typing import Any
 from ..selftest.distance import ENDLESS
 from .causes import Cause, Trial
 from .known_causes import OF_QUERIES, RANDOM
-from .line_experiments import DECISION, HANDED, LINE
+from .line_experiments import DECISION, HANDED, LINE, PASSED
 
 
 def cause_rows(cause: Cause) -> Iterator[tuple[str, str]]:
@@ -63,6 +63,8 @@ def _candidate_rows(cause: Cause) -> Iterator[tuple[str, str]]:
             yield "first line" if cause.proven else "may be", f"{candidate.name} {there}"
         elif candidate.kind == DECISION:
             yield "other path", f"the runs went on in another way {there}, by {candidate.name}"
+        elif candidate.kind == PASSED:
+            yield "time that passed", f"between two values of {candidate.name}, {there}"
         elif candidate.kind == HANDED:
             heading = "changes meanwhile" if cause.proven else "candidate"
             yield heading, f"{candidate.name} is another when another thread takes it, {there}"

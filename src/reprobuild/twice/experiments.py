@@ -41,6 +41,9 @@ class Laboratory(Protocol):
     def tried(self, suspect: Suspect) -> Trial | None:
         """Return whether the program repeats with a suspect pinned; None: that cannot be tried."""
 
+    def ends_alike(self, one: Suspect, other: Suspect) -> bool:
+        """Return whether the program gives the same with each of two suspects, with which it repeats."""
+
     def parts_still(self) -> bool:
         """Return whether the program as it is parts once more."""
 
@@ -178,7 +181,8 @@ def _is_modules(candidate: Candidate) -> bool:
 def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Suspect | None:
     """Return the one clock of several that is enough, where one is, or else those of one function.
 
-    Of a duration both ends have to be frozen, and these mostly are in one function.
+    Of a duration both ends have to be frozen, and these mostly are in one function. One end alone makes it so
+    long, or less than nothing, that the program may repeat by that: then it gives something else.
     """
     if suspect.remedy is not known_causes.SOURCES["clock"] or len(suspect.candidates) < 2:
         return None
@@ -189,9 +193,13 @@ def _alone(suspect: Suspect, laboratory: Laboratory, trials: list[Trial]) -> Sus
     found = None
     if len(functions) > 1:
         found = _first_that_repeats(list(functions.values()), laboratory, trials)
-    clocks = sorted(found.candidates if found is not None else suspect.candidates, key=_only_begins)
+    every = found if found is not None else suspect
+    clocks = sorted(every.candidates, key=_only_begins)
     one = _first_that_repeats([(clock,) for clock in clocks], laboratory, trials) if len(clocks) > 1 else None
-    return one or found
+    if one is not None and len(clocks) > 1 and not laboratory.ends_alike(one, every):
+        trials.pop()
+        one = None
+    return one or (of_clocks(clocks) if found is not None else None)
 
 
 def _only_begins(clock: Candidate) -> bool:

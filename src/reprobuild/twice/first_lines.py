@@ -99,8 +99,8 @@ class FollowedLines:
     """Those that reached something, the earliest first; last those that are not certain."""
     decisions: list[Decision]
     """In the order of run 1."""
-    shared: list[ProgramLine] = field(default_factory=list)
-    """Where threads draw in turn from one generator, the first place first."""
+    shared: list[tuple[ProgramLine, ProgramLine | None]] = field(default_factory=list)
+    """Where threads draw in turn from one generator, the first place first, and the line that calls there."""
 
 
 def follow(
@@ -126,21 +126,26 @@ def follow(
     return FollowedLines(found, [*search.decisions], shared_generators(one))
 
 
-def shared_generators(streams: Sequence[LineStream]) -> list[ProgramLine]:
+def shared_generators(streams: Sequence[LineStream]) -> list[tuple[ProgramLine, ProgramLine | None]]:
     """Return the lines at which threads of a process draw from a generator as another thread has left it.
+
+    Each comes with the line of the same thread that called its function, if there is one.
 
     One that the main thread made, and that one other thread has from then on, is not shared.
     """
-    found: dict[ProgramLine, None] = {}
+    found: dict[tuple[ProgramLine, ProgramLine | None], None] = {}
     for stream in streams:
+        by_number = {each.number: each for each in stream.records if each.kind != "call"}
         left: dict[str, LineRecord] = {}
         """By the state of a generator, the statement that left it so."""
-        turns: dict[ProgramLine, set[tuple[str, str]]] = defaultdict(set)
+        turns: dict[tuple[ProgramLine, ProgramLine | None], set[tuple[str, str]]] = defaultdict(set)
         for record in stream.records:
             for name, place in record.generators.items():
                 before = left.get(record.before.get(name, ""))
                 if before is not None and before.thread != record.thread:
-                    turns[place].add((before.thread, record.thread))
+                    caller = by_number.get(record.up)
+                    called = caller.place if caller is not None and caller.thread == record.thread else None
+                    turns[place, called].add((before.thread, record.thread))
                 left[record.after[name][0]] = record
         handed = set[tuple[str, str]]().union(*turns.values())
         if len({to for _, to in handed}) > 1:
@@ -249,9 +254,14 @@ class _Search:
     def _choose(
         self, a: LineRecord, b: LineRecord, left: Sequence[tuple[str, Pair]], roots: set[ProgramLine]
     ) -> None:
-        """Note a statement that made other whole numbers of what came from elsewhere."""
-        if roots - {a.place} and any(_is_choice(a, b, name) for name, _ in left):
+        """Note a statement that made other whole numbers of what came from elsewhere, or took another of the
+        values that both runs have.
+        """
+        if roots - {a.place} and any(_is_choice(a, b, name) or self._is_taken(pair) for name, pair in left):
             self._decide(a.place, roots)
+
+    def _is_taken(self, pair: Pair) -> bool:
+        return not pair[0].startswith(SMALL) and pair[0] in self._all[1] and pair[1] in self._all[0]
 
     def _decide(self, place: ProgramLine, roots: set[ProgramLine]) -> None:
         self.decisions.setdefault(Decision(place, frozenset(roots)))

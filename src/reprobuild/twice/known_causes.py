@@ -123,6 +123,11 @@ SHUFFLED = Remedy(
     'dask.config.set({"dataframe.shuffle.method": "tasks"}), or sort the rows of each group',
     "dask's documentation of shuffling",
 )
+PASSED = Remedy(
+    "it computes with the time that passed, which is another one in every run",
+    "let each step stand for the same time, as dt = 1 / 60, whatever passed meanwhile",
+    "Python's documentation of time",
+)
 DROPS = Remedy(
     "dropout is on: the model is in training mode where nothing is trained",
     "call the model's eval() before it answers; where dropout is meant to be on, torch.manual_seed(SEED)",

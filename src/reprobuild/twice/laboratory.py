@@ -43,6 +43,13 @@ LINE_ATTEMPTS = 3
 STEPS = "the steps"
 
 
+_Key = tuple[tuple[str, str], ...]
+
+
+def _key(suspect: Suspect) -> _Key:
+    return tuple(sorted(suspect.settings.items()))
+
+
 @dataclass(kw_only=True, slots=True)
 class ProgramLaboratory:
     """Runs the program for experiments: with a suspect pinned, and as it is."""
@@ -61,20 +68,27 @@ class ProgramLaboratory:
     _controls: list[ProgramRun] = field(default_factory=list)
     _lines: tuple[list[LineStream], list[LineStream]] | None = None
     """What two runs with a trace of lines recorded."""
-    _tried: dict[tuple[tuple[str, str], ...], Trial | None] = field(default_factory=dict)
+    _tried: dict[_Key, Trial | None] = field(default_factory=dict)
+    _ended: dict[_Key, ProgramRun] = field(default_factory=dict)
+    """A run of each experiment in which most were equal."""
 
     def tried(self, suspect: Suspect) -> Trial | None:
         """Return what comes of runs with a suspect pinned; None: it cannot be tried, as it ends otherwise.
 
         With the same settings as before it is not run again.
         """
-        key = tuple(sorted(suspect.settings.items()))
+        key = _key(suspect)
         if key not in self._tried:
             self._tried[key] = self._try(suspect)
         trial = self._tried[key]
         if trial is not None and trial.left and suspect.sure:
             self.in_part.append((suspect, trial))
         return trial
+
+    def ends_alike(self, one: Suspect, other: Suspect) -> bool:
+        """Return whether what the runs part at first is the same with each of two suspects pinned."""
+        runs = [self._ended[key] for each in (one, other) if (key := _key(each)) in self._ended]
+        return len(runs) > 1 and self._first not in self._places(runs[0], runs[1])
 
     def _try(self, suspect: Suspect) -> Trial | None:
         self.say(f"an experiment: with {suspect.what}")
@@ -97,6 +111,7 @@ class ProgramLaboratory:
             if len(groups) > 2 or (len(groups) > 1 and (suspect.faithful or not self._quick or left)):
                 return Trial(suspect.what, repeats=False)
         most = max(map(len, groups))
+        self._ended[_key(suspect)] = groups[0][0]
         if len(groups) > 1:
             alike = most >= ALIKE and self._no_two_are_equal()
             return Trial(suspect.what, repeats=alike, equal=(most, number) if alike else (0, 0))

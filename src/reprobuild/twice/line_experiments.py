@@ -6,6 +6,8 @@ cause, whatever that is. So it finds causes of which no record and no list knows
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -15,7 +17,7 @@ from . import known_causes
 from .causes import Cause, Trial
 from .experiments import DECIDES, Laboratory
 from .external_values import Candidate, is_drawn_name, is_seed, is_unseeded
-from .first_lines import Decision, Divergence, FollowedLines
+from .first_lines import Divergence, FollowedLines
 from .known_causes import Remedy
 from .line_records import RETURNED
 from .records import ProgramLine
@@ -34,6 +36,9 @@ _OF_THREADS = (
 )
 DECISION = "decision"
 """The kind of a candidate that is a statement after which the runs went on in another way."""
+PASSED = "passed"
+"""Of one that is a time between two values of a clock, which goes into what is computed."""
+_DIFFERENCE = re.compile(r"^\s*([\w.]+)\s*=\s*[\w.]+\s+-\s")
 MAIN_THREAD = "MainThread"
 """Python's name of it: which of a library's threads gets which task is not the program's choice."""
 MOST_BEHIND = 8
@@ -224,9 +229,11 @@ def followed_back(
     if all(each.kind in _TIMES for each in cause.candidates):
         # By a seed all decides that is drawn.
         is_a_seed = any("seed" in each.place.text.lower() for each in cause.candidates)
-        return cause if is_a_seed else _with_decision(cause, laboratory.followed().decisions)
-    if cause.remedy in _OF_THREADS and all(each.kind == "hint" for each in cause.candidates):
-        return _with_shared(cause, laboratory.followed().shared)
+        cause = cause if is_a_seed else _with_decision(cause, laboratory.followed())
+    elif all(map(is_drawn_name, cause.candidates)):
+        cause = _with_sorted(cause, laboratory)
+    elif cause.remedy in _OF_THREADS and all(each.kind == "hint" for each in cause.candidates):
+        cause = _with_shared(cause, laboratory.followed().shared)
     seed = cause.candidates[0]
     if is_seed(seed) and not is_unseeded(seed) and not any(_gives(each, seed) for each in known):
         found = [each for each in laboratory.followed().divergences if _reaches(each, seed.place)]
@@ -246,13 +253,27 @@ def _gives(candidate: Candidate, seed: Candidate) -> bool:
     return here == there and candidate.kind in _GIVEN
 
 
-def _with_shared(cause: Cause, shared: Sequence[ProgramLine]) -> Cause:
+def _with_shared(cause: Cause, shared: Sequence[tuple[ProgramLine, ProgramLine | None]]) -> Cause:
     if not shared:
         return cause
     name = known_causes.DRAWN_IN_TURN
-    lines = tuple(Candidate("hint", name, place, ("", ""), 0, -1) for place in shared)
+    lines = tuple(Candidate("hint", name, place, ("", ""), 0, -1, made_for=by) for place, by in shared)
     # What was proven is that it is of threads: the other lines that may be it stay.
     return replace(cause, candidates=(*lines, *cause.candidates), remedy=known_causes.SHARED_GENERATOR)
+
+
+def _with_sorted(cause: Cause, laboratory: LineLaboratory) -> Cause:
+    """Return a cause by drawn names with the first statement that does not only hand them on."""
+    found = laboratory.followed().divergences
+    harmless = frozenset(each.place for each in found if _at(each, cause.candidates))
+    behind = laboratory.followed(harmless).divergences if harmless else []
+    left = [each for each in behind if each.sure and each.place not in harmless]
+    if not left:
+        return cause
+    first = min(left, key=attrgetter("at"))
+    drawn = cause.candidates[0]
+    line = Candidate(DECISION, drawn.name, first.told_place, drawn.values, 0, -1)
+    return replace(cause, candidates=(*cause.candidates, line))
 
 
 def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
@@ -261,18 +282,48 @@ def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
     }
 
 
-def _with_decision(cause: Cause, decisions: Sequence[Decision]) -> Cause:
+def _with_decision(cause: Cause, followed: FollowedLines) -> Cause:
+    """Return a cause by clocks with where the time decides, or goes into what is computed."""
+    passed = _duration(cause, followed.divergences)
     # Of a duration one end is enough to freeze, and its other end may be what the decision came from.
     for same in (attrgetter("file", "line"), attrgetter("file", "function")):
-        for decision in decisions:
+        for decision in followed.decisions:
             came_from = {same(each) for each in (decision.place, *decision.came_from)}
             clocks = tuple(each for each in cause.candidates if same(each.place) in came_from)
             at_clock = any(each.place.line == decision.place.line for each in clocks)
             if clocks and (at_clock or DECIDES.search(decision.place.text)):  # the others are only printed
-                line = Candidate(DECISION, clocks[0].name, decision.place, clocks[0].values, 0, -1)
-                place = decision.place if cause.kind == "source" else cause.place
-                return replace(cause, candidates=(line, *clocks), place=place)
-    return cause
+                if passed is not None and not at_clock and not _reads(decision.place, passed):
+                    continue  # it is of what the time goes into
+                return _by_clock(cause, DECISION, decision.place, clocks)
+    if passed is None:
+        return cause
+    return replace(_by_clock(cause, PASSED, passed, cause.candidates), remedy=known_causes.PASSED)
+
+
+def _by_clock(cause: Cause, kind: str, place: ProgramLine, clocks: tuple[Candidate, ...]) -> Cause:
+    line = Candidate(kind, clocks[0].name, place, clocks[0].values, 0, -1)
+    return replace(cause, candidates=(line, *clocks), place=place if cause.kind == "source" else cause.place)
+
+
+def _duration(cause: Cause, divergences: Sequence[Divergence]) -> ProgramLine | None:
+    """Return the statement that gives a name to the time between two clocks of its function, if any does."""
+    clocks = {(each.place.file, each.place.function, each.place.line) for each in cause.candidates}
+    if len(clocks) < 2:
+        return None
+    read: dict[ProgramLine, int] = defaultdict(int)
+    for each in divergences:
+        at = each.place.file, each.place.function
+        if any((*at, line) in clocks for line in range(each.place.line, each.end + 1)):
+            for place in each.reached:
+                if (place.file, place.function) == at and (*at, place.line) not in clocks:
+                    read[place] += _DIFFERENCE.search(place.text) is not None
+    return min((each for each, times in read.items() if times > 1), key=attrgetter("line"), default=None)
+
+
+def _reads(place: ProgramLine, passed: ProgramLine) -> bool:
+    """Return whether a statement has the name of a time that has passed in it."""
+    name = _DIFFERENCE.search(passed.text)
+    return name is not None and re.search(rf"\b{re.escape(name[1])}\b", place.text) is not None
 
 
 def _with(

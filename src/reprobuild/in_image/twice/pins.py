@@ -21,6 +21,7 @@ from typing import Any
 
 from . import commands, libraries, library_pins, measured, object_hashes, orders, queries, thread_pins
 from . import sources as recorded
+from .identities import Identities
 from .places import place_of
 from .watching import Watcher, warn
 
@@ -47,7 +48,9 @@ class Pins(recorded.Sources):
         self._own = random.Random(0)  # noqa: S311 -- it has to repeat
         self._generators: dict[tuple[str, str], Any] = {}
         """In place of a module's, in each thread: else the draws of one would depend on when others draw."""
-        self._seen: dict[Any, int] = {}
+        self._objects = Identities()
+        self._hashes: dict[int, int] = {}
+        self._names = 0
         self._ticks, self._passed = 0, 0.0
 
     def pinned(self, kind: str, depth: int) -> bool:
@@ -72,8 +75,6 @@ class Pins(recorded.Sources):
             return tuple(map(_fixed, value)) if isinstance(value, tuple) else _fixed(value)
         if kind == "entropy" and isinstance(value, int):
             return self._own.getrandbits(62)
-        if kind == "address":
-            return 16 * self._seen.setdefault(value, len(self._seen) + 1)
         return sorted(value) if kind == "listing" else value
 
     def content(self, path: str) -> None:
@@ -95,7 +96,9 @@ class Pins(recorded.Sources):
         # It is a time still: what is printed of it, and of clocks that are not frozen, is no result.
         return measured.of(frozen, instant=isinstance(value, (measured.FloatInstant, measured.IntInstant)))
 
-    def call_of(self, kind: str, label: str, inner: Any, given: Any, named: Any) -> Any:  # noqa: PLR0911 -- one a kind
+    def call_of(  # noqa: C901, PLR0911 -- one a kind
+        self, kind: str, label: str, inner: Any, given: Any, named: Any
+    ) -> Any:
         """Call what is watched, so that it gives the same in each run where it is pinned."""
         if not self.pinned(kind, 2):
             return inner(*given, **named)
@@ -117,11 +120,20 @@ class Pins(recorded.Sources):
             return libraries.fixed(label, inner, given, named)
         if kind == "memory":
             return libraries.zeroed(inner(*given, **named))
+        if kind == "address":
+            return 16 * self._numbered(inner, given[0])
         if kind == "order":
             return self._ordered(label, given, named)
         if kind == "timeout":
             return inner(*given, **{**named, "timeout": None})
         return inner(*given, **named)
+
+    def _numbered(self, inner: Any, value: Any) -> int:
+        """Return a number in the place of the address of an object, or of a hash that may be made of some."""
+        by_address: Any = object.__hash__
+        if inner.__name__ == "id" or type(value).__hash__ == by_address:
+            return self._objects.number_of(value)
+        return self._hashes.setdefault(inner(value), len(self._hashes) + 1)
 
     def _drawn(self, owner: str, name: str, inner: Any, given: Any, named: Any) -> Any:
         """Draw from a generator of this experiment's: the program's keeps its state."""
@@ -160,12 +172,12 @@ class Pins(recorded.Sources):
         import tempfile  # noqa: PLC0415 -- only here
 
         before: Any = getattr(tempfile, "_name_sequence")  # noqa: B009 -- it is not public
-        count = iter(range(len(self._seen), 100_000))
+        count = iter(range(self._names, 100_000))
         setattr(tempfile, "_name_sequence", (f"pinned{n:02}" for n in count))  # noqa: B010
         try:
             return inner(*given, **named)
         finally:
-            self._seen[("name", len(self._seen))] = 0
+            self._names += 1
             setattr(tempfile, "_name_sequence", before)  # noqa: B010
 
     def _ordered(self, label: str, given: Any, named: Any) -> Any:

@@ -296,16 +296,17 @@ def _addresses(sources: Sources) -> None:
     address, hashed = builtins.id, builtins.hash
 
     def id(value: Any, /) -> int:  # noqa: A001 -- it takes that one's place
-        found = address(value)
-        if is_users(sys._getframe(1).f_code.co_filename):
-            return int(sources.note("address", "id", found))
-        return found
+        if not is_users(sys._getframe(1).f_code.co_filename):
+            return address(value)
+        found = sources.call_of("address", "id", address, (value,), {})
+        return int(sources.note("address", "id", found))
 
     def hash(value: Any, /) -> int:  # noqa: A001
-        found = hashed(value)
         if is_users(sys._getframe(1).f_code.co_filename):
-            return int(sources.note("address", "hash", found))
-        return found
+            return int(
+                sources.note("address", "hash", sources.call_of("address", "hash", hashed, (value,), {}))
+            )
+        return hashed(value)
 
     builtins.id, builtins.hash = id, hash
 
