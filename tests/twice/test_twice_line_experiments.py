@@ -155,6 +155,7 @@ class Lines:
     in_part: list[tuple[Suspect, Trial]] = field(default_factory=list)
     shared: list[tuple[ProgramLine, ProgramLine | None]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    callers: dict[ProgramLine, ProgramLine] = field(default_factory=dict)
     behind: list[Divergence] = field(default_factory=list)
     """What is found where some lines are harmless."""
     names_matter: bool = False
@@ -162,7 +163,7 @@ class Lines:
 
     def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
         found = [each for each in self.behind if each.place not in harmless] if harmless else self.found
-        return FollowedLines(list(found), self.decisions, self.shared)
+        return FollowedLines(list(found), self.decisions, self.shared, self.callers)
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
         return None if divergence.place.line == self.kept_none else {"REPROBUILD_TWICE_VALUES": ""}
@@ -363,3 +364,17 @@ def test_of_drawn_names_the_statement_that_they_decide_is_told_too() -> None:
     found = followed_back(cause, Lines([named], behind=[named, sorts]), 4)
     assert [(each.kind, each.place.line) for each in found.candidates] == [("entropy", 2), (DECISION, 5)]
     assert followed_back(cause, Lines([named]), 4).candidates == (drawn,)
+
+
+def test_a_clock_is_told_with_who_asks_its_function_for_the_time() -> None:
+    def at(line: int, function: str = "used") -> ProgramLine:
+        return ProgramLine("train.py", line, function, "return best")
+
+    clock = Candidate("clock", "time.time", at(2), ("1", "2"), 0, 1)
+    read = replace(divergence(2), place=at(2), end=2, reached={at(4), at(9, "main")})
+    lines = Lines([read], callers={at(4): at(8, "main")})
+    found = followed_back(replace(supposed(), candidates=(clock,)), lines, 4)
+    assert [(each.place.line, each.made_for) for each in found.candidates] == [(2, at(8, "main"))]
+    lines.callers = {at(9, "main"): at(20, "")}  # which another function returns
+    found = followed_back(replace(supposed(), candidates=(clock,)), lines, 4)
+    assert found.candidates == (clock,)

@@ -101,6 +101,8 @@ class FollowedLines:
     """In the order of run 1."""
     shared: list[tuple[ProgramLine, ProgramLine | None]] = field(default_factory=list)
     """Where threads draw in turn from one generator, the first place first, and the line that calls there."""
+    callers: Mapping[ProgramLine, ProgramLine] = field(default_factory=dict)
+    """Of statements that return, the first one of another function that got what they return."""
 
 
 def follow(
@@ -123,7 +125,7 @@ def follow(
     found = [each for each in search.divergences.values() if each.reached or each.perhaps]
     most = max((each.reach for each in found), default=0)
     found.sort(key=lambda each: (not each.sure, each.late, each.reach < FEW * most, each.at))
-    return FollowedLines(found, [*search.decisions], shared_generators(one))
+    return FollowedLines(found, [*search.decisions], shared_generators(one), _callers(one))
 
 
 def shared_generators(streams: Sequence[LineStream]) -> list[tuple[ProgramLine, ProgramLine | None]]:
@@ -151,6 +153,16 @@ def shared_generators(streams: Sequence[LineStream]) -> list[tuple[ProgramLine, 
         if len({to for _, to in handed}) > 1:
             found.update(dict.fromkeys(turns))
     return list(found)
+
+
+def _callers(streams: Sequence[LineStream]) -> dict[ProgramLine, ProgramLine]:
+    found: dict[ProgramLine, ProgramLine] = {}
+    for stream in streams:
+        by_number = {each.number: each.place for each in stream.records if each.kind != "call"}
+        for record in stream.records:
+            if RETURNED in record.after and record.up in by_number:
+                found.setdefault(record.place, by_number[record.up])
+    return found
 
 
 def _numbered(streams: Sequence[LineStream]) -> dict[int, LineRecord]:
