@@ -284,7 +284,7 @@ def _reaches(divergence: Divergence, place: ProgramLine) -> bool:
 
 def _with_decision(cause: Cause, followed: FollowedLines) -> Cause:
     """Return a cause by clocks with where the time decides, or goes into what is computed."""
-    cause = replace(cause, candidates=tuple(_for_caller(each, followed) for each in cause.candidates))
+    cause = replace(cause, candidates=_with_callers(cause.candidates, followed))
     passed = _duration(cause, followed.divergences)
     # Of a duration one end is enough to freeze, and its other end may be what the decision came from.
     for same in (attrgetter("file", "line"), attrgetter("file", "function")):
@@ -301,16 +301,18 @@ def _with_decision(cause: Cause, followed: FollowedLines) -> Cause:
     return replace(_by_clock(cause, PASSED, passed, cause.candidates), remedy=known_causes.PASSED)
 
 
-def _for_caller(clock: Candidate, followed: FollowedLines) -> Candidate:
-    """Return a clock with the statement that calls its function for what it returns of it, where one does."""
-    places = {clock.place}
+def _with_callers(clocks: Sequence[Candidate], followed: FollowedLines) -> tuple[Candidate, ...]:
+    """Return clocks, each with the statement that calls its function for what that returns of them."""
+    read = {(each.place.file, each.place.line) for each in clocks}
+    places = {each.place for each in clocks}
     for each in followed.divergences:
-        if each.place.file == clock.place.file and clock.place.line in range(each.place.line, each.end + 1):
+        if any((each.place.file, line) in read for line in range(each.place.line, each.end + 1)):
             places |= {each.place, *each.reached}
-    own = [each for each in places if (each.file, each.function) == (clock.place.file, clock.place.function)]
-    own.sort(key=attrgetter("line"))
-    by = next((followed.callers[each] for each in own if each in followed.callers), None)
-    return replace(clock, made_for=by) if by is not None else clock
+    callers: dict[tuple[str, str], ProgramLine] = {}
+    for place in sorted(places & followed.callers.keys(), key=attrgetter("line")):
+        callers.setdefault((place.file, place.function), followed.callers[place])
+    found = ((each, callers.get((each.place.file, each.place.function))) for each in clocks)
+    return tuple(each if by is None else replace(each, made_for=by) for each, by in found)
 
 
 def _by_clock(cause: Cause, kind: str, place: ProgramLine, clocks: tuple[Candidate, ...]) -> Cause:
