@@ -19,6 +19,7 @@ from reprobuild.in_image.twice.library_hints import (
     SQL_CLOCK,
     TIED,
     TRAINED,
+    WRITTEN,
     found,
     of_asked,
     of_query,
@@ -197,3 +198,24 @@ def test_dask_may_have_moved_rows_where_it_computes(
     monkeypatch.setitem(sys.modules, "partd", ModuleType("partd"))
     assert list(found(ast.parse(program), program.split("\n"))) == [(line, SHUFFLED) for line in lines]
     assert known_causes.of_hint(SHUFFLED) is known_causes.SHUFFLED
+
+
+@pytest.mark.parametrize(
+    ("program", "is_told"),
+    [
+        ("ds.write_dataset(batches, target, format='parquet')", True),
+        ("pq.write_to_dataset(table, root)", True),
+        ("frame.to_parquet(path, partition_cols=['day'])", True),
+        ("frame.to_parquet(path)", False),  # one file, in order
+        ("ds.write_dataset(batches, target, use_threads=False)", False),
+        ("ds.write_dataset(batches, target, preserve_order=True)", False),
+    ],
+)
+def test_threads_of_arrow_write_rows_in_any_order(
+    program: str, *, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "pyarrow.dataset", raising=False)
+    assert list(found(ast.parse(program), [program])) == []
+    monkeypatch.setitem(sys.modules, "pyarrow.dataset", ModuleType("pyarrow.dataset"))
+    assert list(found(ast.parse(program), [program])) == ([(1, WRITTEN)] if is_told else [])
+    assert known_causes.of_hint(WRITTEN) is known_causes.WRITTEN

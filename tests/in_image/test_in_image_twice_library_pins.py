@@ -15,6 +15,7 @@ from reprobuild.in_image.twice.library_pins import (
     one_task_of_asyncio,
     one_thread_of_duckdb,
     one_worker_of_gensim,
+    one_writer_of_arrow,
     seed_numba,
     shuffle_by_tasks_of_dask,
     stop_clock_of_duckdb,
@@ -184,6 +185,12 @@ def test_dask_moves_rows_by_tasks() -> None:
     chosen: dict[str, str] = {}
     shuffle_by_tasks_of_dask(SimpleNamespace(set=chosen.update))
     assert chosen["dataframe.shuffle.method"] == "tasks"
+
+
+def test_arrow_writes_in_one_thread() -> None:
+    module = SimpleNamespace(write_dataset=lambda *_, **named: named)
+    one_writer_of_arrow(module)
+    assert module.write_dataset([], "a", format="parquet") == {"format": "parquet", "use_threads": False}
 
 
 def test_gensim_trains_each_model_in_one_thread() -> None:

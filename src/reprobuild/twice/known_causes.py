@@ -123,6 +123,11 @@ SHUFFLED = Remedy(
     'dask.config.set({"dataframe.shuffle.method": "tasks"}), or sort the rows of each group',
     "dask's documentation of shuffling",
 )
+WRITTEN = Remedy(
+    "Arrow writes batches of rows in several threads, in the order in which these come to it",
+    "preserve_order=True, or use_threads=False",
+    "Arrow's documentation of pyarrow.dataset.write_dataset",
+)
 PASSED = Remedy(
     "it computes with the time that passed, which is another one in every run",
     "let each step stand for the same time, as dt = 1 / 60, whatever passed meanwhile",
@@ -143,7 +148,7 @@ LATE = Remedy(
     "set the seed first",
     "Python's documentation of random.seed",
 )
-SPECIAL = (LATE, QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW, TRAINED, SHUFFLED)
+SPECIAL = (LATE, QUERY, TIES, SQL_CLOCK, SQL_DRAW, COMPILED_DRAW, TRAINED, SHUFFLED, WRITTEN)
 """Of what few programs do, and then mostly is the cause."""
 CONNECTED = Remedy(
     "clients connect in another order in each run",
@@ -332,6 +337,7 @@ _HINTS = {
     "a draw in code that Numba compiles": COMPILED_DRAW,
     "vectors that threads of gensim's train at once": TRAINED,
     "rows that dask moves by way of a disk": SHUFFLED,
+    "rows that threads of Arrow's write in any order": WRITTEN,
     "the clock of a database": SQL_CLOCK,
     DROPPED: DROPS,
     STAYS_ON: STAYS,

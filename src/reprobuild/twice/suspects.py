@@ -315,6 +315,7 @@ _OF_HINTS = (
     (known_causes.SQL_DRAW, "what databases draw from a seed, in one thread", "sql draws"),
     (known_causes.COMPILED_DRAW, "Numba's generators seeded at the start", "numba"),
     (known_causes.TRAINED, "one thread of gensim's", "gensim"),
+    (known_causes.WRITTEN, "one thread of Arrow's", "arrow"),
     (known_causes.SHUFFLED, "rows that dask moves by tasks", "dask"),
     (known_causes.SHARED_GENERATOR, "one thread, and one worker in each pool", "threads"),
     (known_causes.COUNTER, "one thread, and one worker in each pool", "threads"),

@@ -21,7 +21,9 @@ SQL_DRAW = "what a database draws"
 SHARED = "what threads of Numba's change in the order in which they come to it"
 COMPILED_DRAW = "a draw in code that Numba compiles"
 TRAINED = "vectors that threads of gensim's train at once"
+WRITTEN = "rows that threads of Arrow's write in any order"
 SHUFFLED = "rows that dask moves by way of a disk"
+_WRITERS = ("write_dataset", "write_to_dataset")
 _COMPUTES = ("compute", "persist")
 _TRAINERS = ("Word2Vec", "Doc2Vec", "FastText")
 MOST_QUERY = 10_000
@@ -110,6 +112,8 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
             yield from _trained(node)
         elif isinstance(node, ast.Call) and "partd" in sys.modules and _name(node.func) in _COMPUTES:
             yield node.func.end_lineno or node.lineno, SHUFFLED  # of several lines, that of the name
+        elif isinstance(node, ast.Call) and "pyarrow.dataset" in sys.modules and _writes_in_threads(node):
+            yield node.func.end_lineno or node.lineno, WRITTEN
         else:
             yield from _queries(node, source)
 
@@ -138,6 +142,14 @@ def _trained(node: ast.Call) -> Iterator[tuple[int, str]]:
     told = {each.arg for each in node.keywords}
     if _name(node.func) in _TRAINERS and not told & {"workers", None}:
         yield node.lineno, TRAINED
+
+
+def _writes_in_threads(node: ast.Call) -> bool:
+    given = {each.arg: each.value for each in node.keywords}
+    values = {name: getattr(value, "value", None) for name, value in given.items()}
+    if values.get("use_threads") is False or values.get("preserve_order") is True:
+        return False
+    return _name(node.func) in _WRITERS or (_name(node.func) == "to_parquet" and "partition_cols" in given)
 
 
 def asked(tree: ast.AST, source: list[str]) -> dict[int, tuple[str, int, str]]:

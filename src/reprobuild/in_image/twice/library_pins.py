@@ -123,6 +123,17 @@ def shuffle_by_tasks_of_dask(module: Any) -> None:
     module.set({"dataframe.shuffle.method": "tasks", "shuffle": "tasks"})
 
 
+def one_writer_of_arrow(module: Any) -> None:
+    """Let Arrow write the rows of a dataset in one thread."""
+    inner = module.write_dataset
+
+    @functools.wraps(inner)
+    def write_dataset(*arguments: Any, **named: Any) -> Any:
+        return inner(*arguments, **{**named, "use_threads": False})
+
+    module.write_dataset = write_dataset
+
+
 def one_task_of_asyncio(module: Any) -> None:
     """Let the tasks that one makes run one after the other, in the order in which they were made.
 

@@ -320,6 +320,7 @@ _CHANGES: tuple[tuple[str, str, Callable[[Any], None]], ...] = (
     ("trials", "optuna.study.study", _one_trial),
     ("duckdb", "duckdb", library_pins.one_thread_of_duckdb),
     ("numba", "numba", library_pins.seed_numba),
+    ("arrow", "pyarrow.dataset", library_pins.one_writer_of_arrow),
     ("dask", "dask.config", library_pins.shuffle_by_tasks_of_dask),
     ("gensim", "gensim.models.word2vec", library_pins.one_worker_of_gensim),
     ("all of random", "random", lambda module: module.seed(0)),
