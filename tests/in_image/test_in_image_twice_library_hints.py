@@ -21,6 +21,7 @@ from reprobuild.in_image.twice.library_hints import (
     TRAINED,
     WRITTEN,
     found,
+    loops_at,
     of_asked,
     of_query,
     trained_at,
@@ -121,6 +122,7 @@ def test_of_several_statements_each_has_an_order_or_not(monkeypatch: pytest.Monk
         ("grid[at[k]] += w[k]", False),  # by its own number, which may lead to places that others have, too
         ("grid[i, j] += w[k]", True),
         ("total[0] = k", True),
+        ("c, d = nearest(w[k]); total[c] += d", True),
         ("out[k] = w[k]", False),
         ("own = np.zeros(3)\n        own[0] += 1", False),
         ("total += w[k]", False),  # of which Numba makes a sum
@@ -129,6 +131,7 @@ def test_of_several_statements_each_has_an_order_or_not(monkeypatch: pytest.Monk
 def test_a_loop_of_threads_that_changes_what_is_shared_is_a_hint(line: str, *, counts: bool) -> None:
     program = f"@njit(parallel=True)\ndef f(w):\n    for k in prange(len(w)):\n        {line}\n"
     assert list(found(ast.parse(program), program.split("\n"))) == [(4, SHARED)] * counts
+    assert loops_at(ast.parse(program), "a.py") == ({4: ("a.py", 3, "")} if counts else {})
     plain = program.replace("prange", "range")
     assert list(found(ast.parse(plain), plain.split("\n"))) == []
     assert known_causes.of_hint(SHARED) is known_causes.THREADS

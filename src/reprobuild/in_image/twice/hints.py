@@ -106,7 +106,7 @@ def _read(path: str) -> tuple[list[tuple[int, str]], dict[int, tuple[str, int, s
     source = data.decode("utf-8", "replace").splitlines()
     found = sorted({(line, what) for line, what in _found(tree, source) if line})
     calls = library_hints.trained_at(tree, path) if "gensim" in sys.modules else {}
-    return found, {**calls, **library_hints.asked(tree, source)}
+    return found, {**calls, **library_hints.loops_at(tree, path), **library_hints.asked(tree, source)}
 
 
 def _found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:

@@ -107,7 +107,7 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and _is_compiled(node):
             yield from _compiled_draws(node)
-            yield from _compiled_races(node)
+            yield from ((line, SHARED) for line, _ in _compiled_races(node))
         elif isinstance(node, ast.Call) and "gensim" in sys.modules:
             yield from _trained(node)
         elif isinstance(node, ast.Call) and "partd" in sys.modules and _name(node.func) in _COMPUTES:
@@ -170,6 +170,12 @@ def trained_at(tree: ast.AST, path: str) -> dict[int, tuple[str, int, str]]:
     return {line: (path, first, "") for line, first in lines}
 
 
+def loops_at(tree: ast.AST, path: str) -> dict[int, tuple[str, int, str]]:
+    """Return, by the lines at which threads of Numba's change something, the line of their loop."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _is_compiled(node)]
+    return {line: (path, loop, "") for each in functions for line, loop in _compiled_races(each)}
+
+
 def of_asked(known: Container[tuple[str, int]]) -> Iterator[tuple[tuple[str, int, str], str]]:
     """Give the lines that ask such a query, and what it may do; but those whose text has a known line."""
     asked = [(query, place) for query, place in queries.asked() if place[:2] not in known]
@@ -182,8 +188,8 @@ def _is_compiled(function: ast.FunctionDef) -> bool:
     return any(_name(each) in _COMPILERS for each in decorators)
 
 
-def _compiled_races(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
-    """Give the lines at which loops of Numba's threads change what is not each turn's own.
+def _compiled_races(function: ast.FunctionDef) -> Iterator[tuple[int, int]]:
+    """Give the lines at which loops of Numba's threads change what is not each turn's own, and their loops'.
 
     https://numba.readthedocs.io/en/stable/user/parallel.html#explicit-parallel-loops
     """
@@ -198,7 +204,7 @@ def _compiled_races(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
             if isinstance(node, (ast.Assign, ast.AugAssign)):
                 for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     if isinstance(each, ast.Subscript) and not own & {_name(part) for part in ast.walk(each)}:
-                        yield node.lineno, SHARED
+                        yield node.lineno, loop.lineno
 
 
 def _made_in(loop: ast.For) -> set[str]:
@@ -208,6 +214,7 @@ def _made_in(loop: ast.For) -> set[str]:
         for node in ast.walk(loop)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         for target in node.targets
+        if _name(target)
     }
 
 
