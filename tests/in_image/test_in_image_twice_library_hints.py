@@ -141,6 +141,7 @@ def test_a_file_of_sql_has_lines_of_its_own(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "features.sql"
     path.write_text("-- features\nSELECT a, julianday('now') - day\nFROM t\nGROUP BY a\n")
     monkeypatch.delitem(sys.modules, "duckdb", raising=False)
+    monkeypatch.setitem(sys.modules, "sqlite3", ModuleType("sqlite3"))
     assert of_file(str(path)) == [(2, SQL_CLOCK)]
     monkeypatch.setitem(sys.modules, "duckdb", ModuleType("duckdb"))
     assert of_file(str(path)) == [(2, SQL_CLOCK), (4, ORDERLESS)]
