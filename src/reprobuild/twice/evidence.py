@@ -43,7 +43,10 @@ _MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
 """A measured number in a message, as the recorder keeps it, and whether it may be another number."""
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
-_WHOLE = ("process numbers", "parents' process numbers", "ports", "clients' ports", "drawn words")
+_WHOLE = (
+    *("process numbers", "parents' process numbers", "threads' process numbers"),
+    *("ports", "clients' ports", "drawn words"),
+)
 """Kinds of which no part is recognized: one word of a name may be a result."""
 _BY_TURN = ("uuids", "drawn names", "drawn words", "temporary names")
 """Kinds that a main thread draws in the same order in each run."""

@@ -214,12 +214,35 @@ def _pool_processes(module: Any) -> None:
     module._process_worker = worker
 
 
+def _threads(module: Any) -> None:
+    """Keep the numbers that the system gives threads, of those that are asked for.
+
+    Each thread asks for its own when it begins: of many threads these would be all the numbers of a range,
+    and a result may be one of them.
+    """
+    of_thread, of_this = module.Thread.native_id, module.get_native_id
+
+    def told(number: int | None) -> int | None:
+        if number is not None and number > _SMALL:
+            add("threads' process numbers", f"{number}")
+        return number
+
+    @functools.wraps(of_this)
+    def get_native_id() -> Any:
+        found = of_this()
+        return found if sys._getframe(1).f_globals is vars(module) else told(found)
+
+    module.get_native_id = get_native_id
+    module.Thread.native_id = property(lambda self: told(of_thread.fget(self)), doc=of_thread.__doc__)
+
+
 def install(watcher: Watcher) -> None:
     """Watch what is there, and what is imported later."""
     if (parent := os.getppid()) > _SMALL:  # a shell's, which may print it
         add("parents' process numbers", f"{parent}")
     watch(os, "getpid", "process numbers")
     watch(os, "getppid", "process numbers")
+    watcher.after("threading", _threads)
     watch(os, "urandom", "drawn numbers", lambda drawn: drawn.hex() if len(drawn) <= _MOST_BYTES else "")
     watcher.after("random", _system_random)
     for name in ("uuid1", "uuid4"):
