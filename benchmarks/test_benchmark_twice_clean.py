@@ -71,6 +71,15 @@ LEFT = {
     "p18": "results in the order in which threads ended, in one line of JSON",
     "p19": "shares of times in a page, and which task ended first",
     "p20": "speeds made of one millisecond or a few",
+    "q02": "a closing quotation that is drawn without a seed, which is another one in each run indeed",
+    "q05": "a bar of progress that is drawn again and again within one line, with other shares each time",
+    "q06": "which worker got which task",
+    "q07": "a bar of progress with figures that depend on when it is drawn",
+    "q08": "the order of connections, and ports and identifiers of two processes in one file",
+    "q09": "the order of samples of several threads, and means of a few milliseconds",
+    "q12": "the order in which jobs end, in the log of the one that waits for them",
+    "q16": "a folder named by the time of day in six digits, and pieces named by what is drawn",
+    "q17": "times in the header of a film, and in a picture made of them",
     "k16": "the processor's clock rate, which is read from /proc",
 }
 """Those that are found guilty, with the reason."""

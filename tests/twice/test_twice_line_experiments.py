@@ -375,6 +375,10 @@ def test_a_clock_is_told_with_who_asks_its_function_for_the_time() -> None:
     lines = Lines([read], callers={at(4): at(8, "main")})
     found = followed_back(replace(supposed(), candidates=(clock,)), lines, 4)
     assert [(each.place.line, each.made_for) for each in found.candidates] == [(2, at(8, "main"))]
+    end = replace(clock, place=at(3))  # of a duration that began at line 2
+    read.reached.add(at(3))
+    found = followed_back(replace(supposed(), candidates=(end,)), lines, 4)
+    assert [each.made_for for each in found.candidates] == [at(8, "main")]
     lines.callers = {at(9, "main"): at(20, "")}  # which another function returns
     found = followed_back(replace(supposed(), candidates=(clock,)), lines, 4)
     assert found.candidates == (clock,)

@@ -306,7 +306,8 @@ def _with_callers(clocks: Sequence[Candidate], followed: FollowedLines) -> tuple
     read = {(each.place.file, each.place.line) for each in clocks}
     places = {each.place for each in clocks}
     for each in followed.divergences:
-        if any((each.place.file, line) in read for line in range(each.place.line, each.end + 1)):
+        lines = {(each.place.file, line) for line in range(each.place.line, each.end + 1)}
+        if read & (lines | {(place.file, place.line) for place in each.reached}):
             places |= {each.place, *each.reached}
     callers: dict[tuple[str, str], ProgramLine] = {}
     for place in sorted(places & followed.callers.keys(), key=attrgetter("line")):
