@@ -12,7 +12,9 @@ import pytest
 
 from reprobuild.twice.causes import Trial
 from reprobuild.twice.laboratory import ProgramLaboratory
+from reprobuild.twice.line_records import RETURNED, LineRecord, LineStream
 from reprobuild.twice.recorded_run import RECORDS, HowToRun, RanProgram
+from reprobuild.twice.records import ProgramLine
 from reprobuild.twice.report import rows
 from reprobuild.twice.runs import compare_runs
 from reprobuild.twice.suspects import Suspect
@@ -128,3 +130,26 @@ def test_experiments_that_repeat_may_give_something_else(tmp_path: Path) -> None
     assert not place.ends_alike(FAITHFUL, other)
     assert place.ends_alike(FAITHFUL, third)
     assert not place.ends_alike(FAITHFUL, replace(FAITHFUL, pins=()))  # which was not tried
+
+
+def test_runs_that_end_alike_tell_who_calls_but_not_what_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = laboratory(tmp_path, as_it_is="345678", pinned="1")
+    ended = next(iter(place.found.runs))
+    calls = LineRecord(
+        "line", 1, 0, ProgramLine("a.py", 9, "main", "x = f()"), 9, "MainThread", 2, {}, {}, {}, {}, {}
+    )
+    returns = replace(
+        calls,
+        number=2,
+        up=1,
+        at=1,
+        place=ProgramLine("a.py", 2, "f", "return 5"),
+        after={RETURNED: ("a", "5")},
+    )
+    stream = LineStream(("", "", "MainProcess", "a.py"), (returns, calls))
+    monkeypatch.setattr(ProgramLaboratory, "_traced", lambda _: (ended, [stream]))
+    assert not place.followed().callers
+    found = place.followed(apart=False)
+    assert (found.callers, found.decisions) == ({returns.place: calls.place}, [])

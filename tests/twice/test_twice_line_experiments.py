@@ -161,7 +161,9 @@ class Lines:
     names_matter: bool = False
     """Whether it repeats with all names and times fixed."""
 
-    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
+    def followed(
+        self, harmless: frozenset[ProgramLine] = frozenset(), *, apart: bool = True
+    ) -> FollowedLines:
         found = [each for each in self.behind if each.place not in harmless] if harmless else self.found
         return FollowedLines(list(found), self.decisions, self.shared, self.callers)
 

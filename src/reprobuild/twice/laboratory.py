@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import RepeatError
 from .causes import Trial
@@ -68,6 +68,8 @@ class ProgramLaboratory:
     _controls: list[ProgramRun] = field(default_factory=list)
     _lines: tuple[list[LineStream], list[LineStream]] | None = None
     """What two runs with a trace of lines recorded."""
+    _alike: tuple[list[LineStream], list[LineStream]] = field(default_factory=lambda: ([], []))
+    """Likewise, of two that did not part."""
     _tried: dict[_Key, Trial | None] = field(default_factory=dict)
     _ended: dict[_Key, ProgramRun] = field(default_factory=dict)
     """A run of each experiment in which most were equal."""
@@ -162,11 +164,18 @@ class ProgramLaboratory:
             self._controls.append(one)
         return one
 
-    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
-        """Return what two runs with a trace of lines tell, which part; see `follow`."""
+    def followed(
+        self, harmless: frozenset[ProgramLine] = frozenset(), *, apart: bool = True
+    ) -> FollowedLines:
+        """Return what two runs with a trace of lines tell, which part; see `follow`.
+
+        Without ``apart`` they may also have ended alike, where no two parted: then nothing decided otherwise.
+        """
         if self._lines is None:
             self._lines = self._traced_apart()
-        return follow(*self._lines, harmless=harmless)
+        if apart or any(self._lines):
+            return follow(*self._lines, harmless=harmless)
+        return replace(follow(*self._alike, harmless=harmless), decisions=[])
 
     def _traced_apart(self) -> tuple[list[LineStream], list[LineStream]]:
         for attempt in range(1, LINE_ATTEMPTS + 1):
@@ -181,6 +190,7 @@ class ProgramLaboratory:
                 one, other
             ):
                 return lines, others
+            self._alike = lines, others
         return [], []
 
     def _traced(self) -> tuple[ProgramRun, list[LineStream]]:

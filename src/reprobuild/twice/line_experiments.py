@@ -55,10 +55,13 @@ class LineLaboratory(Laboratory, Protocol):
     in_part: list[tuple[Suspect, Trial]]
     """Suspects with which what the runs part at first repeats, and something else does not."""
 
-    def followed(self, harmless: frozenset[ProgramLine] = frozenset()) -> FollowedLines:
+    def followed(
+        self, harmless: frozenset[ProgramLine] = frozenset(), *, apart: bool = True
+    ) -> FollowedLines:
         """Return what two runs with a trace of lines tell.
 
-        What came from ``harmless`` statements counts as equal where another one reads it.
+        What came from ``harmless`` statements counts as equal where another one reads it. Without ``apart``
+        the runs may have ended alike, if no two parted.
         """
 
     def kept(self, divergence: Divergence) -> Mapping[str, str] | None:
@@ -229,7 +232,7 @@ def followed_back(
     if all(each.kind in _TIMES for each in cause.candidates):
         # By a seed all decides that is drawn.
         is_a_seed = any("seed" in each.place.text.lower() for each in cause.candidates)
-        cause = cause if is_a_seed else _with_decision(cause, laboratory.followed())
+        cause = cause if is_a_seed else _with_decision(cause, laboratory.followed(apart=False))
     elif all(map(is_drawn_name, cause.candidates)):
         cause = _with_sorted(cause, laboratory)
     elif cause.remedy in _OF_THREADS and all(each.kind == "hint" for each in cause.candidates):
