@@ -106,6 +106,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=turn)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where some stages alone are asked for, leave out modules that have no test of them, as most have."""
+    stages = frozenset(config.option.markexpr.split(" or "))
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    left_out = is_test and stages <= {*STAGES} and not may_have_tests_of(collection_path, stages)
+    return True if left_out else None
+
+
+def may_have_tests_of(module: Path, stages: frozenset[str]) -> bool:
+    """Return whether the text of a module, or of what it takes from ``support``, has the mark of a stage."""
+    text = module.read_text()
+    marked = _supports_with(stages)
+    return _has_mark(text, stages) or any(name in marked for name in re.findall(r"support\.(\w+)", text))
+
+
+@functools.cache
+def _supports_with(stages: frozenset[str]) -> frozenset[str]:
+    files = (Path(__file__).parent / "support").glob("*.py")
+    return frozenset(each.stem for each in files if _has_mark(each.read_text(), stages))
+
+
+def _has_mark(text: str, stages: frozenset[str]) -> bool:
+    return any(f"mark.{each}" in text for each in stages)
+
+
 def pytest_collection_finish() -> None:
     """Keep the thousands of tests, which stay, from being looked through for garbage again and again."""
     gc.freeze()

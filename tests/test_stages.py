@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import STAGES, share_of
+from conftest import STAGES, may_have_tests_of, share_of
 
 TOP = Path(__file__).parents[1]
 
@@ -21,6 +21,13 @@ def test_every_test_for_real_has_one_stage(marks_of_all: Mapping[str, set[str]])
     bare = {node for node, marks in marks_of_all.items() if not stages[node] and marks & {"real", "torch"}}
     bare |= {node for node in stages if "/real/" in node and not stages[node]}
     assert bare == set()
+
+
+def test_no_module_with_a_test_of_a_stage_is_left_out_of_it(marks_of_all: Mapping[str, set[str]]) -> None:
+    found = {(node.partition("::")[0], stage) for node, marks in marks_of_all.items() for stage in marks}
+    wanted = [(module, stage) for module, stage in found if stage in STAGES]
+    assert [each for each in wanted if not may_have_tests_of(TOP / each[0], frozenset([each[1]]))] == []
+    assert not may_have_tests_of(TOP / "tests/test_envs.py", frozenset(STAGES))
 
 
 @pytest.mark.slow
