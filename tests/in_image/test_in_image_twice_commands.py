@@ -43,6 +43,13 @@ def test_the_lines_of_a_script_that_draw_are_told_and_no_comments(tmp_path: Path
         ('ls | xargs -n 1 -P "$JOBS" wc', 'xargs -n 1 -P "$'),
         ("ls | xargs --max-procs=0 wc", "xargs --max-procs=0"),
         ("ls | xargs -P 1 wc | cp -P 2 a", ""),
+        ("make -s -j6 all", "make -s -j"),
+        ('make -C "$work" --jobs="$n" all', 'make -C "$work" --jobs'),
+        ("make -sj", "make -sj"),
+        ("make -j1 all; make -j 1", ""),
+        ("make all && cmake --build . -j 4", ""),
+        ('build=$(mktemp -d "$TMPDIR/wheel-XXXX")', "mktemp"),
+        ("command -v mktemp", ""),
         (["sort", "-R", "names"], "sort -R"),
         ("awk 'BEGIN { srand() } { print rand(), $0 }' names", "srand()"),
         ("awk 'BEGIN { srand(7) } { print rand(), $0 }' names", ""),
@@ -141,6 +148,36 @@ def test_the_present_is_as_many_times_as_far_from_its_beginning(tmp_path: Path) 
     began = time.time_ns() - 3_000_000_000
     shown = float(date_as(commands.faster_date(began, 1000), ["+%s.%N"], tmp_path))
     assert 3000 <= shown - began / 1e9 < 1000 * (time.time_ns() - began) / 1e9 + 1
+
+
+def test_make_runs_one_job_at_a_time_whatever_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    rules = "all: a b\na:\n\t@sleep 0.3; echo a >> order\nb:\n\t@echo b >> order\n"
+    (tmp_path / "Makefile").write_text(rules)
+    subprocess.run(["make", "-j2", "all"], check=True, cwd=tmp_path)
+    commands.replace({"make": commands.ONE_JOB})
+    subprocess.run(["make", "-j2", "all"], check=True, cwd=tmp_path)
+    assert (tmp_path / "order").read_text().split() == ["b", "a", "a", "b"]
+
+
+def test_names_of_mktemp_have_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    commands.replace({"mktemp": commands.FIXED_NAME})
+
+    def made(*arguments: str) -> str:
+        done = subprocess.run(["mktemp", *arguments], check=False, capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else "failed"
+
+    folder, file = made("-d"), made("-p", str(tmp_path), "wheel-XXXXXX.txt")
+    assert (folder, file) == (f"{tmp_path}/pinned0", f"{tmp_path}/pinned1")
+    assert (Path(folder).is_dir(), Path(file).is_file()) == (True, True)
+    assert made("-u") == f"{tmp_path}/pinned2"  # which makes none
+    assert made("-p", f"{tmp_path}/none") == "failed"
 
 
 def test_a_script_has_what_takes_the_places_of_commands(

@@ -64,7 +64,8 @@ class Candidate:
     """Whether both runs took the same values at that line, in another order."""
     made_for: ProgramLine | None = None
     """The line that gave None to the function which takes this value as a default, that made the system's
-    generator which gave it, that asks the query, or at which an object differs that this one handed over.
+    generator which gave it, that asks the query or calls for the time or the draw, or at which an object
+    differs that this one handed over.
     """
 
     @property
@@ -206,7 +207,7 @@ def is_from_elsewhere(candidate: Candidate) -> bool:
 
 def is_drawn_name(candidate: Candidate) -> bool:
     """Return whether it is a random value whose usual purpose is a name."""
-    return candidate.name.startswith(("uuid.", "secrets.token_"))
+    return candidate.name.startswith(("uuid.", "secrets.token_", "mktemp"))
 
 
 def names_listed(ranked: Sequence[Candidate], candidates: Sequence[Candidate]) -> list[Candidate]:

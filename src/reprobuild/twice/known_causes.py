@@ -387,7 +387,20 @@ _BESIDE = Remedy(
     "let each write a file of its own, and join these in a fixed order after wait",
     "GNU Bash's manual on lists of commands",
 )
-_OF_COMMANDS = (("ls ", SOURCES["mtime"]), ("xargs", _XARGS), ("&", _BESIDE))
+_MAKE = Remedy(
+    "make runs recipes at once, and one of them needs or changes what another makes",
+    "give its rule the prerequisite that it lacks, and a file of its own to each recipe; or leave out -j",
+    "GNU make's manual on parallel execution",
+)
+_TEMPORARY = Remedy(
+    "the name is drawn by the system, and goes into what is made there",
+    "work in a folder with a fixed name, or keep its name out: gcc -ffile-prefix-map=FOLDER=.",
+    "GNU coreutils' documentation of mktemp, and reproducible-builds.org on build paths",
+)
+_OF_COMMANDS = (
+    *(("ls ", SOURCES["mtime"]), ("xargs", _XARGS), ("&", _BESIDE)),
+    *(("make", _MAKE), ("mktemp", _TEMPORARY)),
+)
 _COMMAND = Remedy(
     "the command draws by the system's random numbers, or a seed from the clock",
     "give it a fixed source: shuf and sort -R --random-source=FILE, RANDOM=SEED, awk: srand(SEED)",

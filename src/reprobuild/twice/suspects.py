@@ -49,6 +49,10 @@ DUCKDB = ("duckdb", 0, "")
 _DATES = ("dates", 0, "")
 _BACKGROUND = ("background", 0, "")
 _NEWEST = ("newest", 0, "")
+_ONE_JOB = ("make", 0, "")
+_NAMES = ("mktemp", 0, "")
+_BEFORE_SHELLS = {_COMMANDS, _DATES, _BACKGROUND, _NEWEST, _ONE_JOB, _NAMES}
+"""What has to be changed before a script is started."""
 LAUNCH = "REPROBUILD_TWICE_LAUNCH"
 """The setting of a run whose command a Python starts, which the recorder is in: also for a shell script."""
 ONE_THREAD = {
@@ -87,7 +91,7 @@ class Suspect:
             "REPROBUILD_TWICE_PIN": text,
             **self.variables,
             **threads,
-            **({LAUNCH: "1"} if {_COMMANDS, _DATES, _BACKGROUND, _NEWEST} & {*self.pins} else {}),
+            **({LAUNCH: "1"} if _BEFORE_SHELLS & {*self.pins} else {}),
         }
 
 
@@ -105,7 +109,9 @@ def suspects(cause: Cause) -> list[Suspect]:
             if same is not None:
                 found[same] = replace(found[same], candidates=(*found[same].candidates, each))
             elif told:
-                found.append(Suspect(told, (pin,), (each,), each.remedy, faithful=pin == _DATES))
+                found.append(
+                    Suspect(told, (pin,), (each,), each.remedy, faithful=pin in (_DATES, _ONE_JOB, _NAMES))
+                )
         elif each.kind in _LINES and not _is_of_queue(each):
             remedy = each.remedy
             if is_seed(each) and not is_unseeded(each):
@@ -179,18 +185,26 @@ def _of_workers(cause: Cause, given: Sequence[Candidate]) -> Iterator[Suspect]:
             yield Suspect(what, (_pin(each), _THREADS), (each,), known_causes.SOURCES["draw"], faithful=False)
 
 
+_FIXED_BYTES = "a fixed source of random bytes for shuf and sort"
+_OF_COMMANDS = (
+    ("date", _DATES, "a fixed time for date"),
+    ("ls ", _NEWEST, "the entries that ls gives sorted by name"),
+    ("&", _BACKGROUND, "one process after the other in a script"),
+    ("make", _ONE_JOB, "one job of make at a time"),
+    ("mktemp", _NAMES, "numbers in the names that mktemp makes"),
+    ("xargs", _COMMANDS, "one process at a time of xargs"),
+    ("shuf", _COMMANDS, _FIXED_BYTES),
+    ("sort", _COMMANDS, _FIXED_BYTES),
+)
+"""How the name of a command begins, what is pinned of it, and the words for that."""
+_CERTAIN = (_DATES, _ONE_JOB, _NAMES)
+"""Of these, what is the same in each run for certain."""
+
+
 def _of_command(name: str) -> tuple[tuple[str, int, str], str]:
     """Return what is pinned of a command, and the words for it; empty: nothing."""
-    if name.startswith("date"):
-        return _DATES, "a fixed time for date"
-    if name.startswith("ls "):
-        return _NEWEST, "the entries that ls gives sorted by name"
-    if name.startswith("&"):
-        return _BACKGROUND, "one process after the other in a script"
-    if name.startswith("xargs"):
-        return _COMMANDS, "one process at a time of xargs"
-    drawn = name.startswith(("shuf", "sort"))
-    return _COMMANDS, "a fixed source of random bytes for shuf and sort" if drawn else ""
+    found = ((pin, told) for begins, pin, told in _OF_COMMANDS if name.startswith(begins))
+    return next(found, (_COMMANDS, ""))
 
 
 def _of_hints(cause: Cause, given: Sequence[Candidate]) -> list[Suspect]:

@@ -14,11 +14,12 @@ _MOST_PARENTS = 8
 _DRAWING = re.compile(
     # Where a command stands, and not in the words of another one, such as ``command -v shuf``.
     r"(?:^|[|;&({`!]|(?:\b(?:then|do|else|xargs|env|nice|time|exec|sudo)|-c)[ \t]+[\"']?)"
-    r"[ \t]*(?:\w+=\S*[ \t]+)*(?:[\w./]*/)?(?P<command>shuf\b|ls (?:-\w+ )*-\w*t\w*(?= |$))"
+    r"[ \t]*(?:\w+=\S*[ \t]+)*(?:[\w./]*/)?(?P<command>shuf\b|mktemp\b|ls (?:-\w+ )*-\w*t\w*(?= |$))"
     r"|\$\{?RANDOM\b|/dev/u?random\b|\bsort (?:-\w+ )*-\w*R\b|\bopenssl rand\b"
     r"|\bsrand\s*\(\s*\)"  # of awk, by the time: POSIX, awk, "Arithmetic Functions"
     r"|\bdate (?:-u )?[\"']?\+[\"']?%[sN]"  # a number, which may be a seed
     r"|\bxargs\b[^|;&]* (?:-P ?|--max-procs[= ])\"?(?:0|[2-9]|1\d|\$)"  # they write as they end
+    r"|\bmake\b[^|;&\n]* (?:-\w*j|--jobs\b)(?! ?=?1\b)"  # recipes may begin before what they need is there
 )
 _BESIDE = re.compile(r"(?:^|[^&>|\\])&[ \t]*(?:#.*|;? *done\b.*)?$")
 """What a shell script starts beside what it does next."""
@@ -142,6 +143,16 @@ done
 FIXED_DATE = _DATE + 'exec {} -d @1900000000 "$@"'
 
 
+ONE_JOB = 'exec {} "$@" -j1'
+FIXED_NAME = """made=$({} "$@") || exit
+number=0
+until name=${made%/*}/pinned$number && [ ! -e "$name" ]; do number=$((number + 1)); done
+[ ! -e "$made" ] || mv "$made" "$name"
+echo "$name"
+"""
+"""A file or folder with a number in the place of what is drawn, in the folder that was asked for."""
+
+
 def faster_date(began: int, times: int) -> str:
     """Return what ``date`` becomes where clocks run faster since a time, in nanoseconds since 1970."""
     return f"""{_DATE}now=$({{}} +%s%N)
@@ -155,6 +166,10 @@ def pin(kinds: Any) -> None:
         replace(REPLACED)
     elif "newest" in kinds:
         replace(BY_NAME)
+    elif "make" in kinds:
+        replace({"make": ONE_JOB})
+    elif "mktemp" in kinds:
+        replace({"mktemp": FIXED_NAME})
     elif "background" in kinds:
         one_by_one()
     elif "dates" in kinds:
