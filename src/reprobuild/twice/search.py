@@ -21,6 +21,7 @@ from .recorded_run import (
     recorder_settings,
     run_in,
 )
+from .suspects import LAUNCH
 from .variations import VARIATIONS, of_variation
 
 ATTEMPTS = 3
@@ -49,6 +50,8 @@ def search_cause(
         window = f"{first}-{at}" if at >= 0 else f"{ended}-{ended}"
         say(f"the runs part: looking for the first operation, attempt {attempt} of {ATTEMPTS}")
         settings = {**recorder_settings(how), "REPROBUILD_TWICE_TRACE": window}
+        if not any(one.streams for one in found.runs):
+            settings[LAUNCH] = "1"  # a script that starts no Python is read by the one that starts it
         with ExitStack() as stack:
             runs = [
                 run_in(run, {**settings, **more}, how, stack.enter_context(scratch()))

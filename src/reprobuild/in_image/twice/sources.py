@@ -311,20 +311,16 @@ def _addresses(sources: Sources) -> None:
     builtins.id, builtins.hash = id, hash
 
 
+_COMMAND_OF = {"subprocess.Popen": 1, "os.system": 0, "os.exec": 1}
+"""Which argument of an event is a command."""
+
+
 def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
-    if event in ("subprocess.Popen", "os.system"):
-        command = arguments[1 if event == "subprocess.Popen" else 0] or ()
-        drawn = commands.drawn_by(command)
-        if drawn:
-            sources.note("entropy", f"{drawn} in a command", os.urandom(8))
-        for path in commands.scripts(command):
-            sources.script(path)
-        if event == "subprocess.Popen":
-            _unrecorded(sources, arguments[3])
+    if event in _COMMAND_OF:
+        _started(sources, event, arguments)
+    elif event != "open" or not isinstance(arguments[0], str):
         return
-    if event != "open" or not isinstance(arguments[0], str):
-        return
-    if arguments[0] in ("/dev/urandom", "/dev/random", "/dev/hwrng"):
+    elif arguments[0] in ("/dev/urandom", "/dev/random", "/dev/hwrng"):
         sources.note("entropy", f"open {arguments[0]}", os.urandom(8))  # as what is read, others each time
     elif arguments[0] in MACHINE:
         sources.content(arguments[0])
@@ -338,6 +334,18 @@ def _audit(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
             sources.note("written", arguments[0][-100:], "")
         else:
             sources.content(arguments[0])
+
+
+def _started(sources: Sources, event: str, arguments: tuple[Any, ...]) -> None:
+    """Record what a command draws, and the script that it is."""
+    command = arguments[_COMMAND_OF[event]] or ()
+    drawn = commands.drawn_by(command) if event != "os.exec" else ""
+    if drawn:
+        sources.note("entropy", f"{drawn} in a command", os.urandom(8))
+    for path in commands.scripts(command):
+        sources.script(path)
+    if event == "subprocess.Popen":
+        _unrecorded(sources, arguments[3])
 
 
 def _unrecorded(sources: Sources, env: Any) -> None:
