@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import needs
 from reprobuild.in_image.twice import commands
 from reprobuild.in_image.twice.commands import drawn_by, drawn_in, scripts
 
@@ -150,11 +151,13 @@ def test_the_present_is_as_many_times_as_far_from_its_beginning(tmp_path: Path) 
     assert 3000 <= shown - began / 1e9 < 1000 * (time.time_ns() - began) / 1e9 + 1
 
 
+@pytest.mark.slow  # for which make is installed
 def test_make_runs_one_job_at_a_time_whatever_it_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPROBUILD_TWICE", str(tmp_path))
     monkeypatch.setenv("PATH", os.environ["PATH"])
+    needs("make")
     rules = "all: a b\na:\n\t@sleep 0.3; echo a >> order\nb:\n\t@echo b >> order\n"
     (tmp_path / "Makefile").write_text(rules)
     subprocess.run(["make", "-j2", "all"], check=True, cwd=tmp_path)
