@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import subprocess
 import sys
 import threading
 import time
@@ -140,3 +142,27 @@ def test_workers_that_wait_while_others_are_started_do_not_count_as_idle(
         each.join()
     assert took == ["0"] * 6
     assert not thread_pins._starting
+
+
+def test_programs_work_alone_until_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one takes longer until it says that it is there."""
+    monkeypatch.setattr(thread_pins, "_ALONE", 1.5)  # in which it gets some time on a loaded machine, too
+    wait = "import sys; print({}, flush=True); sys.stdin.read()"
+    begins = "x = sum(range(10 ** 7)); "
+
+    class Popen(subprocess.Popen[str]):
+        pass
+
+    module = SimpleNamespace(Popen=Popen, TimeoutExpired=subprocess.TimeoutExpired)
+    thread_pins._programs_one_by_one(module)
+    read, write = os.pipe()
+    started = [
+        Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=write)
+        for text in (begins + wait.format(1), wait.format(2), "print(3)")
+    ]
+    os.close(write)
+    assert [each.poll() for each in started] == [None, None, 0]
+    for each in started:
+        each.communicate()
+    with os.fdopen(read) as said:
+        assert said.read().split() == ["1", "2", "3"]

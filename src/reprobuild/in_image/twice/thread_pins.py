@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from time import process_time
 from typing import Any
 
@@ -17,6 +19,8 @@ _BUSY = 20
 """The most times that it may do so."""
 _IDLE = 40
 """Moments of a tenth of that in which the process does nothing, after which a thread waits no more."""
+_MOST_PROGRAMS = 64
+"""Of those that a process starts: the first ones alone."""
 _starting: list[Any] = []
 """Those that work alone now, while others have nothing to do."""
 _spent = getattr(process_time, "__wrapped__", process_time)
@@ -34,6 +38,7 @@ def install(watcher: Watcher) -> None:
     watcher.after(
         "multiprocessing.process", lambda m: _one_by_one(m.BaseProcess, lambda p: f"/proc/{p.pid}/stat")
     )
+    watcher.after("subprocess", _programs_one_by_one)
     watcher.after("asyncio.base_events", one_task_of_asyncio)
     watcher.after("torch", lambda torch: torch.set_num_threads(1))
 
@@ -68,14 +73,36 @@ def _one_by_one(kind: Any, stat: Callable[[Any], str]) -> None:
         if getattr(getattr(self, "_target", None), "__module__", "") == "multiprocessing.pool":
             return  # what a pool of one worker consists of: it works while the program waits
         _starting.append(self)
-        self.join(_ALONE)
-        worked, left = -1, _BUSY
-        while self.is_alive() and left and (now := _worked(stat(self))) != worked:
-            worked, left = now, left - 1
-            self.join(_ALONE)
+        _let_work(lambda seconds: self.join(seconds) or not self.is_alive(), stat(self))
         _starting.remove(self)
 
     kind.start = start
+
+
+def _let_work(has_ended: Callable[[float], bool], stat: str) -> None:
+    """Wait until what was started has ended, or has nothing to do; but no longer than so many moments."""
+    worked, left = -1, _BUSY
+    while not has_ended(_ALONE) and left and (now := _worked(stat)) != worked:
+        worked, left = now, left - 1
+
+
+def _programs_one_by_one(module: Any) -> None:
+    """Let a program that is started work alone at first, as a worker until it waits for its task."""
+    made, numbers = module.Popen.__init__, itertools.count()
+
+    @functools.wraps(made)
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        made(self, *arguments, **named)
+
+        def has_ended(seconds: float) -> bool:
+            with suppress(module.TimeoutExpired):
+                self.wait(seconds)
+            return self.returncode is not None
+
+        if next(numbers) < _MOST_PROGRAMS:
+            _let_work(has_ended, f"/proc/{self.pid}/stat")
+
+    module.Popen.__init__ = init
 
 
 def _in_turn(module: Any) -> None:
