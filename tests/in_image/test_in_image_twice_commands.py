@@ -181,6 +181,8 @@ def test_names_of_mktemp_have_a_number(tmp_path: Path, monkeypatch: pytest.Monke
     assert (Path(folder).is_dir(), Path(file).is_file()) == (True, True)
     assert made("-u") == f"{tmp_path}/pinned2"  # which makes none
     assert made("-p", f"{tmp_path}/none") == "failed"
+    monkeypatch.chdir(folder)
+    assert (made("-d", "build.XXXX"), Path("pinned0").is_dir()) == ("pinned0", True)
 
 
 def test_a_script_has_what_takes_the_places_of_commands(

@@ -46,3 +46,14 @@ def test_a_list_is_another_one_when_it_is_new() -> None:
     assert [identities.number_of(each) for each in values] == numbers
     assert identities.number_of(values[0], new=True) not in numbers
     assert identities.number_of(values[1]) == numbers[1]
+
+
+def test_what_has_the_address_of_a_list_is_no_list() -> None:
+    """Nor is it the list, where Python can watch it."""
+    identities = Identities()
+    number = identities.number_of([])
+    [address] = identities._known
+    things: list[Any] = [Thing(), {}]
+    for thing in things:
+        identities._known[id(thing)] = identities._known[address]  # as if it had that address
+        assert identities.number_of(thing) != number

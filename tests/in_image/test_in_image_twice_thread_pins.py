@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import queue
 import subprocess
@@ -153,8 +154,7 @@ def test_programs_work_alone_until_they_wait(monkeypatch: pytest.MonkeyPatch) ->
     class Popen(subprocess.Popen[str]):
         pass
 
-    module = SimpleNamespace(Popen=Popen, TimeoutExpired=subprocess.TimeoutExpired)
-    thread_pins._programs_one_by_one(module)
+    thread_pins._programs_one_by_one(SimpleNamespace(Popen=Popen))
     read, write = os.pipe()
     started = [
         Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=write)
@@ -166,3 +166,15 @@ def test_programs_work_alone_until_they_wait(monkeypatch: pytest.MonkeyPatch) ->
         each.communicate()
     with os.fdopen(read) as said:
         assert said.read().split() == ["1", "2", "3"]
+
+
+def test_who_waits_for_a_program_gets_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess.Popen, "__init__", subprocess.Popen.__init__)
+    thread_pins._programs_one_by_one(subprocess)
+
+    async def status() -> int | None:
+        started = await asyncio.create_subprocess_exec(sys.executable, "-c", "raise SystemExit(3)")
+        return await started.wait()
+
+    assert asyncio.run(status()) == 3
+    assert subprocess.run([sys.executable, "-c", "raise SystemExit(4)"], check=False).returncode == 4

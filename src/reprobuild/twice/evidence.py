@@ -44,7 +44,7 @@ _MARKED = re.compile("\x02(\x04?)([^\x02\x03]*)\x03")
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 MAYBE = "maybe "
 _WHOLE = (
-    *("process numbers", "parents' process numbers", "threads' process numbers"),
+    *("process numbers", "parents' process numbers", "thread numbers"),
     *("ports", "clients' ports", "drawn words"),
 )
 """Kinds of which no part is recognized: one word of a name may be a result."""

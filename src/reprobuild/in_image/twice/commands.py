@@ -145,8 +145,9 @@ FIXED_DATE = _DATE + 'exec {} -d @1900000000 "$@"'
 
 ONE_JOB = 'exec {} "$@" -j1'
 FIXED_NAME = """made=$({} "$@") || exit
+case $made in */*) folder=${made%/*}/ ;; *) folder= ;; esac
 number=0
-until name=${made%/*}/pinned$number && [ ! -e "$name" ]; do number=$((number + 1)); done
+until name=${folder}pinned$number && [ ! -e "$name" ]; do number=$((number + 1)); done
 [ ! -e "$made" ] || mv "$made" "$name"
 echo "$name"
 """

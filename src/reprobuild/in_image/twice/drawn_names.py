@@ -224,7 +224,7 @@ def _threads(module: Any) -> None:
 
     def told(number: int | None) -> int | None:
         if number is not None and number > _SMALL:
-            add("threads' process numbers", f"{number}")
+            add("thread numbers", f"{number}")
         return number
 
     @functools.wraps(of_this)

@@ -108,14 +108,21 @@ def found(tree: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.FunctionDef) and _is_compiled(node):
             yield from _compiled_draws(node)
             yield from ((line, SHARED) for line, _ in _compiled_races(node))
-        elif isinstance(node, ast.Call) and "gensim" in sys.modules:
-            yield from _trained(node)
-        elif isinstance(node, ast.Call) and "partd" in sys.modules and _name(node.func) in _COMPUTES:
-            yield node.func.end_lineno or node.lineno, SHUFFLED  # of several lines, that of the name
-        elif isinstance(node, ast.Call) and "pyarrow.dataset" in sys.modules and _writes_in_threads(node):
-            yield node.func.end_lineno or node.lineno, WRITTEN
-        else:
-            yield from _queries(node, source)
+            continue
+        if isinstance(node, ast.Call):
+            yield from _by_threads(node)
+        yield from _queries(node, source)
+
+
+def _by_threads(node: ast.Call) -> Iterator[tuple[int, str]]:
+    """Give the line of a call that a library answers in threads of its own."""
+    line = node.func.end_lineno or node.lineno  # of several lines, that of the name
+    if "gensim" in sys.modules:
+        yield from _trained(node)
+    if "partd" in sys.modules and _name(node.func) in _COMPUTES:
+        yield line, SHUFFLED
+    if "pyarrow.dataset" in sys.modules and _writes_in_threads(node):
+        yield line, WRITTEN
 
 
 def _queries(node: ast.AST, source: list[str]) -> Iterator[tuple[int, str]]:

@@ -4,6 +4,8 @@ An object without a hash of its own has one made of its address (`object.__hash_
 run. Here it has a number, in the order in which such objects are hashed.
 """
 
+from __future__ import annotations
+
 import builtins
 import functools
 import sys
@@ -15,7 +17,7 @@ from .places import is_users
 from .watching import Watcher
 
 _hashed = Identities()
-_BY_ADDRESS: "tuple[Any, Any]" = (object.__hash__, object.__eq__)
+_BY_ADDRESS: tuple[Any, Any] = (object.__hash__, object.__eq__)
 
 
 def install(watcher: Watcher) -> None:

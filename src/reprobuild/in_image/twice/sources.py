@@ -302,11 +302,10 @@ def _addresses(sources: Sources) -> None:
         return int(sources.note("address", "id", found))
 
     def hash(value: Any, /) -> int:  # noqa: A001
-        if is_users(sys._getframe(1).f_code.co_filename):
-            return int(
-                sources.note("address", "hash", sources.call_of("address", "hash", hashed, (value,), {}))
-            )
-        return hashed(value)
+        if not is_users(sys._getframe(1).f_code.co_filename):
+            return hashed(value)
+        found = sources.call_of("address", "hash", hashed, (value,), {})
+        return int(sources.note("address", "hash", found))
 
     builtins.id, builtins.hash = id, hash
 

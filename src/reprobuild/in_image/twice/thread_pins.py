@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 from collections.abc import Callable
-from contextlib import suppress
-from time import process_time
+from functools import partial
+from time import process_time, sleep
 from typing import Any
 
 from .library_pins import one_task_of_asyncio
@@ -21,6 +22,8 @@ _IDLE = 40
 """Moments of a tenth of that in which the process does nothing, after which a thread waits no more."""
 _MOST_PROGRAMS = 64
 """Of those that a process starts: the first ones alone."""
+_LOOKS = 25
+"""Times that it is asked in a moment whether one has ended."""
 _starting: list[Any] = []
 """Those that work alone now, while others have nothing to do."""
 _spent = getattr(process_time, "__wrapped__", process_time)
@@ -33,7 +36,7 @@ def install(watcher: Watcher) -> None:
     watcher.after("joblib.parallel", _single(("Parallel",), "n_jobs"))
     watcher.after("threading", _in_turn)
     watcher.after(
-        "threading", lambda m: _one_by_one(m.Thread, lambda t: f"/proc/self/task/{t.native_id}/stat")
+        "threading", lambda m: _one_by_one(m.Thread, lambda t: f"/proc/self/task/{t._native_id}/stat")
     )
     watcher.after(
         "multiprocessing.process", lambda m: _one_by_one(m.BaseProcess, lambda p: f"/proc/{p.pid}/stat")
@@ -94,15 +97,22 @@ def _programs_one_by_one(module: Any) -> None:
     def init(self: Any, *arguments: Any, **named: Any) -> None:
         made(self, *arguments, **named)
 
-        def has_ended(seconds: float) -> bool:
-            with suppress(module.TimeoutExpired):
-                self.wait(seconds)
-            return self.returncode is not None
-
         if next(numbers) < _MOST_PROGRAMS:
-            _let_work(has_ended, f"/proc/{self.pid}/stat")
+            _let_work(partial(_program_has_ended, self.pid), f"/proc/{self.pid}/stat")
 
     module.Popen.__init__ = init
+
+
+def _program_has_ended(number: int, seconds: float) -> bool:
+    """Return whether a process ends in so many seconds; who waits for it gets its status still."""
+    for _ in range(_LOOKS):
+        try:
+            if os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                return True
+        except ChildProcessError:  # somebody has waited for it
+            return True
+        sleep(seconds / _LOOKS)
+    return False
 
 
 def _in_turn(module: Any) -> None:
