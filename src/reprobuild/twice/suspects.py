@@ -109,9 +109,7 @@ def suspects(cause: Cause) -> list[Suspect]:
             if same is not None:
                 found[same] = replace(found[same], candidates=(*found[same].candidates, each))
             elif told:
-                found.append(
-                    Suspect(told, (pin,), (each,), each.remedy, faithful=pin in (_DATES, _ONE_JOB, _NAMES))
-                )
+                found.append(Suspect(told, (pin,), (each,), each.remedy, faithful=pin in _CERTAIN))
         elif each.kind in _LINES and not _is_of_queue(each):
             remedy = each.remedy
             if is_seed(each) and not is_unseeded(each):
